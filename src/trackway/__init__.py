@@ -1,0 +1,58 @@
+"""trackway, the flight recorder for AI agents: every step kept, on your machine, ready to be walked again.
+
+Public names only, each imported when it is first used: ``import trackway`` does nothing and costs next to nothing.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+__version__ = "0.1.0"
+
+_HOME = {
+    "record": "trackway.recording.api",
+    "Recorder": "trackway.recording.recorder",
+    "Episode": "trackway.recording.episode",
+    "current": "trackway.recording.episode",
+    "tool": "trackway.recording.tools",
+    "open_store": "trackway.recording.settings",
+    "Query": "trackway.store.base",
+    "Event": "trackway.schema.events",
+    "EpisodeSummary": "trackway.schema.episode",
+    "FullTrace": "trackway.schema.trace",
+    "Step": "trackway.read.steps",
+    "steps": "trackway.read.steps",
+    "trace": "trackway.read.trace",
+    "TrackwayError": "trackway.errors",
+}
+
+__all__ = ["__version__", *sorted(_HOME)]  # noqa: PLE0604  the names are the table's keys
+
+if TYPE_CHECKING:
+    from trackway.errors import TrackwayError as TrackwayError
+    from trackway.read.steps import Step as Step
+    from trackway.read.steps import steps as steps
+    from trackway.read.trace import trace as trace
+    from trackway.recording.api import record as record
+    from trackway.recording.episode import Episode as Episode
+    from trackway.recording.episode import current as current
+    from trackway.recording.recorder import Recorder as Recorder
+    from trackway.recording.settings import open_store as open_store
+    from trackway.recording.tools import tool as tool
+    from trackway.schema.episode import EpisodeSummary as EpisodeSummary
+    from trackway.schema.events import Event as Event
+    from trackway.schema.trace import FullTrace as FullTrace
+    from trackway.store.base import Query as Query
+
+
+def __getattr__(name: str) -> Any:  # noqa: ANN401
+    module = _HOME.get(name)
+    if module is None:
+        raise AttributeError(f"module 'trackway' has no attribute {name!r}")
+    value = globals()[name] = getattr(import_module(module), name)
+    return value
+
+
+def __dir__() -> list[str]:
+    return list(__all__)

@@ -1,0 +1,70 @@
+"""steps(events): each action with what came of it. A step without a result is a step too, and says so."""
+
+from __future__ import annotations
+
+from collections import defaultdict, deque
+from collections.abc import Iterable
+
+import msgspec
+
+from trackway.read.order import ordered
+from trackway.schema.canonical import signature
+from trackway.schema.events import AssistantToolCall, Event, ToolResult
+
+
+class Step(msgspec.Struct, frozen=True, kw_only=True):
+    """One action and its outcome; ``error`` is None where it was fine, ``status`` missing where nothing came back."""
+
+    index: int
+    turn: int
+    agent: str | None
+    tool: str
+    args: bytes
+    call_id: str
+    observation: str | None = None
+    error: str | None = None
+    status: str = "missing"
+    exit_code: int | None = None
+    started_at: int = 0
+    duration_ms: float | None = None
+    batch: int | None = None
+    call: str | None = None
+    reported: bool = False
+
+    @property
+    def signature(self) -> str:
+        """The stable name of the action."""
+        return signature(self.tool, self.args)
+
+
+def steps(events: Iterable[Event]) -> list[Step]:
+    """The steps of an episode, in reading order.
+
+    Results are paired with calls by agent and call id; where an id repeats, the oldest unanswered call is meant.
+    """
+    calls: list[AssistantToolCall] = []
+    results: dict[int, ToolResult] = {}
+    waiting: dict[tuple[str | None, str], deque[int]] = defaultdict(deque)
+    for event in ordered(events):
+        if isinstance(event, AssistantToolCall):
+            waiting[event.agent, event.call_id].append(len(calls))
+            calls.append(event)
+        elif isinstance(event, ToolResult):
+            open_calls = waiting.get((event.agent, event.call_id))
+            if open_calls:
+                results[open_calls.popleft()] = event
+    return [_step(index, call, results.get(index)) for index, call in enumerate(calls)]
+
+
+def _step(index: int, call: AssistantToolCall, result: ToolResult | None) -> Step:
+    head = Step(
+        index=index, turn=call.turn, agent=call.agent, tool=call.name, args=call.args, call_id=call.call_id,
+        started_at=call.at, batch=call.batch, call=call.call, reported=call.reported,
+    )  # fmt: skip
+    if result is None:
+        return head
+    failed = result.is_error or result.status not in ("ok", "error")
+    return msgspec.structs.replace(
+        head, observation=result.content, status=result.status, exit_code=result.exit_code,
+        duration_ms=result.duration_ms, error=(result.content or result.status) if failed else None,
+    )  # fmt: skip

@@ -1,0 +1,169 @@
+"""The live episode: what an agent's loop calls, one method per kind of event.
+
+``user`` opens a turn. Calls without a result between them share a batch: they were made at once. What a model produced is
+tied to the model call before it. An agent inside the episode has a view of its own, with its own turns and batches.
+Every method checks and coerces what it is given, then appends; when it returns, the event is as safe as promised.
+"""
+
+from __future__ import annotations
+
+import contextvars
+from asyncio import CancelledError
+from collections.abc import Callable
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Final, Self
+
+from trackway.errors import EpisodeClosed, UnknownOutcome
+from trackway.recording.losses import say
+from trackway.recording.view import AgentView
+from trackway.schema import events as kinds
+from trackway.schema import ids
+from trackway.schema.events import OUTCOMES, Header
+from trackway.schema.plain import error_text, plain, text_of
+
+if TYPE_CHECKING:
+    from trackway.recording.recorder import Recorder
+
+_current: contextvars.ContextVar[Episode | None] = contextvars.ContextVar("trackway_episode", default=None)
+
+_STEPS_ONLY: Final = frozenset({
+    kinds.EpisodeStart, kinds.AssistantToolCall, kinds.ToolResult, kinds.ModelCall, kinds.ModelResult, kinds.Verdict,
+    kinds.Label, kinds.EpisodeEnd,
+})  # fmt: skip
+_STEPS_DROP: Final = {
+    kinds.ToolResult: ("returned",),
+    kinds.ModelCall: ("parameters", "system", "tools", "base", "reuse", "messages"),
+    kinds.ModelResult: ("response", "token_ids", "logprobs"),
+}
+
+
+def current() -> Episode | None:
+    """The episode of the enclosing ``with``; threads and tasks started inside see it where they copy the context."""
+    return _current.get()
+
+
+class Core:
+    """What all views of one episode share."""
+
+    def __init__(self, recorder: Recorder, episode_id: str, *, capture: str, guard: Any) -> None:  # noqa: ANN401
+        self.recorder = recorder
+        self.id = episode_id
+        self.raw = ids.to_bytes(episode_id)
+        self.capture = capture
+        self.guard = guard
+        self.ended = False
+        self.views: dict[str, AgentView] = {}
+        self.clock: Callable[[], int] = recorder.clock
+
+    def put(self, kind: type[kinds.Event], fields: dict[str, Any], payloads: tuple[Any, ...] = ()) -> bool:
+        """Append, unless this capture leaves it out."""
+        if self.capture != "full":
+            if self.capture == "off" or kind not in _STEPS_ONLY:
+                return False
+            for name in _STEPS_DROP.get(kind, ()):
+                fields.pop(name, None)
+        return self.recorder.put(self.raw, kind, fields, payloads)
+
+    def ask(self, question: str, *args: Any, **named: Any) -> Any:  # noqa: ANN401
+        """Ask the guard; one that breaks is said to, and allows."""
+        method = getattr(self.guard, question, None)
+        if method is None:
+            return None
+        try:
+            return method(*args, **named)
+        except Exception as error:  # noqa: BLE001  a guard is not to stop the agent by being wrong
+            say(f"the guard failed in {question}(): {error_text(error)}")
+            return None
+
+
+class Episode(AgentView):
+    """One try at one task, being recorded. Use it as ``with``, or call ``end``."""
+
+    def __init__(self, core: Core, *, turn: int = 0) -> None:
+        super().__init__(core, turn=turn)
+        self._token: contextvars.Token[Episode | None] | None = None
+
+    @property
+    def id(self) -> str:
+        """The episode's id."""
+        return self._core.id
+
+    @property
+    def ended(self) -> bool:
+        """Whether it has ended."""
+        return self._core.ended
+
+    @property
+    def lost(self) -> int:
+        """How many of its events could not be kept so far."""
+        return self._core.recorder.lost(self._core.id)
+
+    def _begin(self, header: Header, *, system_prompt: str | None, tools: Any) -> None:  # noqa: ANN401
+        self._core.put(kinds.EpisodeStart, {"at": self._core.clock(), "header": header})
+        if system_prompt is not None or tools is not None:
+            self.context("set", system_prompt=system_prompt, tools=tools)
+
+    def end(
+        self, outcome: str | None = None, *, score: float | None = None, reason: str | None = None, error: str | None = None
+    ) -> None:
+        """Say how it ended: success, partial, failure, abandoned, or None where nobody knows."""
+        core = self._core
+        if outcome is not None and outcome not in OUTCOMES:
+            raise UnknownOutcome(f"outcome is {outcome!r}", hint=f"one of {', '.join(OUTCOMES)}, or None", outcome=outcome)
+        if core.ended:
+            raise EpisodeClosed(f"episode {ids.short(core.id)} has ended already", episode=core.id)
+        fields = {
+            "at": core.clock(), "turn": self._turn, "outcome": outcome, "score": None if score is None else float(score),
+            "reason": None if reason is None else text_of(reason), "error": error, "lost": core.recorder.lost(core.id),
+        }  # fmt: skip
+        core.ended = True
+        core.put(kinds.EpisodeEnd, fields)
+        core.recorder.tell_losses(core.id)
+
+    def label(
+        self,
+        *,
+        outcome: str | None = None,
+        score: float | None = None,
+        tag: str | None = None,
+        comment: str | None = None,
+        by: str | None = None,
+    ) -> None:
+        """Add a judgement, at any time: the one thing that may follow the end."""
+        if outcome is not None and outcome not in OUTCOMES:
+            raise UnknownOutcome(f"outcome is {outcome!r}", hint=f"one of {', '.join(OUTCOMES)}", outcome=outcome)
+        fields = {
+            "at": self._core.clock(), "outcome": outcome, "score": None if score is None else float(score),
+            "tag": plain(tag), "comment": plain(comment), "by": plain(by),
+        }  # fmt: skip
+        self._core.put(kinds.Label, fields)
+
+    def __enter__(self) -> Self:
+        self._token = _current.set(self)
+        return self
+
+    def __exit__(
+        self, _kind: type[BaseException] | None, error: BaseException | None, _traceback: TracebackType | None
+    ) -> None:
+        """End it, if nobody has: interrupted is abandoned, an exception is a failure; nothing is swallowed."""
+        try:
+            if not self._core.ended:
+                self._end_with(error)
+        finally:
+            self._leave()
+
+    def _end_with(self, error: BaseException | None) -> None:
+        if error is None:
+            self.end()
+        elif isinstance(error, (KeyboardInterrupt, SystemExit, GeneratorExit, CancelledError)):
+            self.end("abandoned", reason=error_text(error), error=error_text(error))
+        else:
+            self.end("failure", reason=error_text(error), error=error_text(error))
+
+    def _leave(self) -> None:
+        if self._token is not None:
+            try:
+                _current.reset(self._token)
+            except ValueError:  # left in another context than entered, as async generators may be
+                _current.set(None)
+            self._token = None

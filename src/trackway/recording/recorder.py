@@ -1,0 +1,257 @@
+"""The recorder: one journal, one keeper, one store, and the promise of how safe an event is when a call returns.
+
+    ack="process"   it survives the death of this process (kill -9); the default
+    ack="disk"      it is on the disk (fdatasync returned)
+    ack="store"     it is committed to the store, which implies the disk
+
+Nothing is opened before the first event. A forked child gets a journal and a keeper of its own with its first event.
+"""
+
+from __future__ import annotations
+
+import atexit
+import itertools
+import os
+import threading
+import time
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, Self
+
+from trackway.errors import EpisodeClosed, RecorderClosed, TrackwayError
+from trackway.recording import settings
+from trackway.recording.episode import Core, Episode
+from trackway.recording.losses import Losses
+from trackway.schema import ids
+from trackway.schema.events import Event, Header, Parent
+from trackway.schema.plain import plain, text_of
+from trackway.store.base import Store
+from trackway.store.home import Home
+from trackway.store.journal import Journal, Payload, Pending
+from trackway.store.keeper import Keeper
+from trackway.store.live import LiveStore
+from trackway.store.sealer import Sealed, Sealer
+
+
+class Recorder:
+    """Records episodes into one home and store.
+
+    >>> import trackway
+    >>> recorder = trackway.Recorder()
+    >>> episode = recorder.start("fix the flaky test")
+    >>> episode.user("go")
+    >>> episode.end("success")
+    >>> recorder.close()
+    """
+
+    def __init__(
+        self,
+        home: str | os.PathLike[str] | None = None,
+        *,
+        store: str | os.PathLike[str] | Store | None = None,
+        ack: str = "process",
+        journal: str | None = None,
+        clock: Callable[[], int] = time.time_ns,
+        entropy: Callable[[int], bytes] = os.urandom,
+    ) -> None:
+        self._ack = settings.one_of("ack", ack, settings.ACKS)
+        self.home: Home = settings.home_at(home)
+        self.store: Store = settings.store_for(store, self.home)
+        self.clock = clock
+        self._entropy = entropy
+        self._closed = False
+        self._starting = threading.RLock()
+        self._losses = Losses(self.home)
+        self._sealer = Sealer(self.home, self.store)
+        self._keeper: Keeper | None = None
+        self._keeper_pid = 0
+        self._tokens = (0, itertools.count())
+        self._token = ""
+        self._journal = Journal(
+            self.home, store_key=self.store.key, clock=clock, entropy=entropy, mapped=settings.maps(journal),
+            wake=self._wake, on_loss=self._on_loss,
+        )  # fmt: skip
+
+    # --- episodes -----------------------------------------------------------------------------------------------
+
+    def start(
+        self,
+        task: str,
+        *,
+        variant: str | None = None,
+        agent: str | None = None,
+        model: str | None = None,
+        system_prompt: str | None = None,
+        tools: Any = None,  # noqa: ANN401
+        tags: Iterable[str] = (),
+        metadata: Mapping[str, Any] | None = None,
+        capture: str = "full",
+        guard: Any = None,  # noqa: ANN401
+        task_key: str | None = None,
+        trial: int | None = None,
+        seed: int | None = None,
+        parent: Parent | None = None,
+        source: str = "sdk",
+    ) -> Episode:
+        """Begin an episode: one try at one task."""
+        self._check_open()
+        settings.one_of("capture", capture, settings.CAPTURES)
+        if settings.is_disabled():
+            capture = "off"
+        episode_id = ids.uuid7(self.clock(), self._entropy(10))
+        header = Header(
+            id=episode_id, task=text_of(task), task_key=_text(task_key), variant=_text(variant), trial=trial, seed=seed,
+            agent=_text(agent), model=_text(model), tags=tuple(text_of(each) for each in tags),
+            metadata=None if metadata is None else plain(dict(metadata)), parent=parent, source=source, capture=capture,
+        )  # fmt: skip
+        episode = Episode(Core(self, episode_id, capture=capture, guard=guard))
+        episode._begin(header, system_prompt=system_prompt, tools=tools)  # noqa: SLF001  the two are one subsystem
+        return episode
+
+    def resume(self, episode_id: str, *, guard: Any = None) -> Episode:  # noqa: ANN401
+        """Go on with an episode that has not ended, in this process; a short id or ``last`` will do."""
+        self._check_open()
+        live = LiveStore(self.home, self.store)
+        summary = live.episode(live.resolve(episode_id))
+        if summary.ended_at is not None:
+            raise EpisodeClosed(f"episode {ids.short(summary.id)} has ended", hint="start a new one", episode=summary.id)
+        core = Core(self, summary.id, capture="off" if settings.is_disabled() else summary.capture, guard=guard)
+        return Episode(core, turn=summary.n_turns)
+
+    # --- the append path ----------------------------------------------------------------------------------------
+
+    def put(self, episode: bytes, kind: type[Event], fields: dict[str, Any], payloads: tuple[Payload, ...] = ()) -> bool:
+        """Append one event as safely as promised; False where it could not be kept (counted, never raised)."""
+        if self._closed:
+            self._check_open()
+        pending = Pending(episode, kind, fields, payloads)
+        try:
+            self._journal.append(pending)
+            if self._ack != "process":
+                self._make_safe()
+        except Exception as error:  # noqa: BLE001  the agent goes on, whatever the disk says
+            self._on_loss(error, pending)
+            return False
+        return True
+
+    def _make_safe(self) -> None:
+        self._journal.sync()
+        if self._ack == "store":
+            self._sealer.seal(self._journal)
+
+    def new_id(self, prefix: str) -> str:
+        """An id that is unique among all processes, without asking the system each time."""
+        pid, counter = self._tokens
+        if pid != os.getpid():
+            counter = itertools.count(1)
+            self._token = self._entropy(5).hex()
+            self._tokens = (os.getpid(), counter)
+        return f"{prefix}_{self._token}{next(counter):x}"
+
+    def lost(self, episode_id: str) -> int:
+        """How many events of an episode could not be kept."""
+        return self._losses.count(episode_id)
+
+    def tell_losses(self, episode_id: str) -> None:
+        """Say what was lost, once the episode is over."""
+        self._losses.tell(episode_id, self.clock())
+
+    def _on_loss(self, error: Exception, pending: Pending) -> None:
+        self._losses.add(ids.from_bytes(pending.episode), error)
+
+    # --- the keeper ---------------------------------------------------------------------------------------------
+
+    def _wake(self) -> None:
+        """Called by the journal when there is something to do; the first time in a process, this starts the keeper."""
+        keeper = self._keeper
+        if keeper is None or self._keeper_pid != os.getpid():
+            with self._starting:
+                if self._keeper is None or self._keeper_pid != os.getpid():
+                    self._keeper_pid = os.getpid()
+                    self._keeper = keeper = Keeper(self._sealer, on_trouble=self._on_trouble, on_sealed=self._on_sealed)
+                    self._start(keeper)
+        if keeper is not None:
+            keeper.wake()
+
+    def _start(self, keeper: Keeper) -> None:
+        try:
+            keeper.start(self._journal)
+        except RuntimeError as error:  # no thread to be had, or the interpreter is ending: flush and close still seal
+            self._on_trouble(error)
+
+    def _on_trouble(self, error: Exception) -> None:
+        said = str(error) if isinstance(error, TrackwayError) else f"{type(error).__name__}: {error}"
+        self._losses.trouble(f"sealing waits, everything is kept in the journal meanwhile: {said}")
+
+    def _on_sealed(self, done: Sealed) -> None:
+        if done.quarantined:
+            self._losses.trouble(f"{done.quarantined} record(s) could not be sealed and were put aside: trackway doctor")
+
+    # --- ending -------------------------------------------------------------------------------------------------
+
+    def flush(self) -> None:
+        """Return when everything recorded so far is in the store."""
+        self._check_open()
+        self._journal.sync()
+        self._on_sealed(self._sealer.seal(self._journal).plus(self._sealer.adopt()))
+
+    def close(self) -> None:
+        """Seal everything, remove the journal, let go of the store. Events after this are misuse."""
+        if not self._closed:
+            self._closed = True
+            self._wind_down()
+
+    def _wind_down(self) -> None:
+        """Seal and let go; what cannot be sealed now stays in the journal and is adopted by the next recorder."""
+        keeper, self._keeper = self._keeper, None
+        if keeper is not None and self._keeper_pid == os.getpid():
+            keeper.stop()
+        if self._journal.folder is None:
+            return
+        try:
+            self._on_sealed(self._sealer.seal(self._journal).plus(self._sealer.adopt()))
+            self._journal.remove()
+            checkpoint = getattr(self.store, "checkpoint", None)
+            if checkpoint is not None:
+                checkpoint()
+        except Exception as error:  # noqa: BLE001  at the end of a program there is nobody left to catch it
+            self._on_trouble(error)
+            self._journal.release()
+        self._losses.tell_all(self.clock())
+        self.store.close()
+
+    def _check_open(self) -> None:
+        if self._closed:
+            raise RecorderClosed("this recorder is closed", hint="make a new Recorder, or close it later")
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+def _text(value: Any) -> str | None:  # noqa: ANN401
+    return None if value is None else text_of(value)
+
+
+_shared: dict[tuple[str, str], Recorder] = {}
+_sharing = threading.RLock()
+
+
+def shared_recorder(home: str | os.PathLike[str] | None, store: str | os.PathLike[str] | Store | None) -> Recorder:
+    """This process's recorder for a home and store, made on first use, wound down when the interpreter exits."""
+    place = settings.home_at(home)
+    key = str(place.path), settings.store_for(store, place).key
+    with _sharing:
+        recorder = _shared.get(key)
+        if recorder is None:
+            if not _shared:
+                atexit.register(_wind_down_all)
+            recorder = _shared[key] = Recorder(home, store=store)
+        return recorder
+
+
+def _wind_down_all() -> None:
+    """At interpreter exit. A daemon thread that still records gets a fresh journal, adopted by the next recorder."""
+    for recorder in list(_shared.values()):
+        recorder._wind_down()  # noqa: SLF001  the exit hook is the recorder's own

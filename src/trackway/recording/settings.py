@@ -1,0 +1,77 @@
+"""Where things are kept, by argument, then environment, then default. The only place that reads the environment.
+
+``TRACKWAY_HOME`` the home folder · ``TRACKWAY_STORE`` the store · ``TRACKWAY_DISABLED`` record nothing ·
+``TRACKWAY_JOURNAL`` mmap or append, for file systems that want the plain one.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Final
+
+from trackway.errors import BadSetting
+from trackway.store import system
+from trackway.store.base import Store
+from trackway.store.home import Home
+from trackway.store.live import LiveStore
+from trackway.store.opening import store_at
+
+ACKS: Final = ("process", "disk", "store")
+CAPTURES: Final = ("full", "steps", "off")
+_JOURNALS: Final = ("mmap", "append")
+_NO: Final = ("", "0", "false", "no", "off")
+
+
+def home_at(home: str | os.PathLike[str] | None, environ: Mapping[str, str] | None = None) -> Home:
+    """The home folder: the argument, else ``TRACKWAY_HOME``, else ``~/.trackway``."""
+    environ = os.environ if environ is None else environ
+    named = home or environ.get("TRACKWAY_HOME")
+    if named:
+        return Home(Path(named).expanduser().absolute())
+    base = environ.get("HOME") or os.path.expanduser("~")  # noqa: PTH111  without HOME this asks the user database
+    return Home(Path(base).absolute() / ".trackway")
+
+
+def store_for(
+    store: str | os.PathLike[str] | Store | None, home: Home, environ: Mapping[str, str] | None = None
+) -> Store:
+    """The store: the argument (URL, path or a store), else ``TRACKWAY_STORE``, else the one in the home."""
+    environ = os.environ if environ is None else environ
+    named = store or environ.get("TRACKWAY_STORE")
+    return store_at(Path(named) if isinstance(named, os.PathLike) else named, home)
+
+
+def is_disabled(environ: Mapping[str, str] | None = None) -> bool:
+    """Whether ``TRACKWAY_DISABLED`` says to record nothing."""
+    environ = os.environ if environ is None else environ
+    return environ.get("TRACKWAY_DISABLED", "").strip().lower() not in _NO
+
+
+def maps(journal: str | None, environ: Mapping[str, str] | None = None) -> bool:
+    """Whether the journal is mapped: as asked, else wherever the platform can."""
+    environ = os.environ if environ is None else environ
+    wanted = journal or environ.get("TRACKWAY_JOURNAL") or None
+    if wanted is None:
+        return system.can_map()
+    return one_of("journal", wanted, _JOURNALS) == "mmap"
+
+
+def one_of(what: str, value: str, known: tuple[str, ...]) -> str:
+    """The value, if it is a known one."""
+    if value not in known:
+        raise BadSetting(f"{what} is {value!r}", hint=f"one of {', '.join(known)}", value=value)
+    return value
+
+
+def open_store(store: str | os.PathLike[str] | Store | None = None, *, home: str | os.PathLike[str] | None = None) -> LiveStore:
+    """Open a store to read: what is sealed and what running processes have in their journals.
+
+    >>> import trackway
+    >>> store = trackway.open_store()
+    >>> [each.task for each in store.episodes()]
+    []
+    """
+    place = home_at(home)
+    return LiveStore(place, store_for(store, place))

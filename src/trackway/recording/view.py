@@ -1,0 +1,300 @@
+"""One agent's view of an episode: the methods that record what it is told, thinks, does, sees and says."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any, Final
+
+from trackway.errors import BadSetting, EpisodeClosed
+from trackway.recording.messages import ContextTracker
+from trackway.recording.request import ModelRequest
+from trackway.schema import events as kinds
+from trackway.schema import ids
+from trackway.schema.canonical import hash_bytes
+from trackway.schema.events import STATUSES, FileState
+from trackway.schema.plain import json_text, plain, text_of
+from trackway.store.journal import BIG, Payload
+
+if TYPE_CHECKING:
+    from trackway.recording.episode import Core
+
+_ERRORS: Final = ("error", "timeout")
+
+
+class Call:
+    """A tool call that was recorded: hand it to ``tool_result``. Its text is the call id."""
+
+    __slots__ = ("args", "call_id", "name", "started", "verdict")
+
+    def __init__(self, call_id: str, name: str, args: Any = None, verdict: Any = None) -> None:  # noqa: ANN401
+        self.call_id = call_id
+        self.name = name
+        self.args = args
+        self.started = time.perf_counter()
+        self.verdict = verdict
+
+    def __str__(self) -> str:
+        return self.call_id
+
+    def __repr__(self) -> str:
+        return f"Call({self.name!r}, {self.call_id!r})"
+
+
+class AgentView:
+    """What an agent, or one of its sub-agents, records through."""
+
+    def __init__(self, core: Core, *, name: str | None = None, turn: int = 0) -> None:
+        self._core = core
+        self._name = name
+        self._turn = turn
+        self._batch = 0
+        self._in_batch = False
+        self._open_call: str | None = None
+        self._model_call: str | None = None
+        self._context = ContextTracker()
+
+    def _put(self, kind: type[kinds.Event], fields: dict[str, Any], payloads: tuple[Payload, ...] = ()) -> bool:
+        """Fill in the envelope and append."""
+        core = self._core
+        if core.ended:
+            raise EpisodeClosed(
+                f"episode {ids.short(core.id)} has ended; this {kind.kind} came after", hint="label() may follow the end",
+                episode=core.id,
+            )  # fmt: skip
+        fields["at"] = core.clock()
+        fields["turn"] = self._turn
+        if self._name is not None:
+            fields["agent"] = self._name
+        if core.guard is not None and kind not in (kinds.AssistantToolCall, kinds.ToolResult, kinds.Verdict):
+            core.ask("observe", kind(**fields))
+        return core.put(kind, fields, payloads)
+
+    def _put_text(self, kind: type[kinds.Event], content: Any, fields: dict[str, Any]) -> bool:  # noqa: ANN401
+        text = content if type(content) is str else text_of(content)
+        fields["content"] = text
+        return self._put(kind, fields, (Payload(text, "content"),) if len(text) >= BIG else ())
+
+    # --- what is said -------------------------------------------------------------------------------------------
+
+    def user(self, content: str, *, actor: str = "human") -> None:
+        """Input from a person, a simulated one or the harness; it opens a turn."""
+        self._turn += 1
+        self._in_batch = False
+        self._put_text(kinds.User, content, {"actor": actor})
+
+    def thinking(self, content: str, *, state: Mapping[str, Any] | None = None) -> None:
+        """What the model thought; ``state`` is the provider's opaque part (signature, encrypted), kept verbatim."""
+        fields: dict[str, Any] = {"call": self._model_call}
+        if state is not None:
+            fields["state"] = plain(state)
+        self._put_text(kinds.AssistantThinking, content, fields)
+
+    def text(self, content: str) -> None:
+        """What the model said."""
+        self._put_text(kinds.AssistantText, content, {"call": self._model_call})
+
+    # --- what is done -------------------------------------------------------------------------------------------
+
+    def tool_call(self, name: str, args: Any = None, *, call_id: str | None = None, reported: bool = False) -> Call:  # noqa: ANN401
+        """An action, before it happens. ``args``: a mapping, or the model's own JSON text or bytes, kept verbatim."""
+        if not self._in_batch:
+            self._batch += 1
+            self._in_batch = True
+        name = name if type(name) is str else text_of(name)
+        raw = args_bytes(args)
+        call_id = self._core.recorder.new_id("call") if call_id is None else text_of(call_id)
+        self._open_call = call_id
+        fields: dict[str, Any] = {
+            "name": name, "args": raw, "call_id": call_id, "call": self._model_call, "batch": self._batch,
+            "reported": bool(reported),
+        }  # fmt: skip
+        self._put(kinds.AssistantToolCall, fields, (Payload(raw, "args"),) if len(raw) >= BIG else ())
+        if self._core.guard is None:
+            return Call(call_id, name, args)
+        asked = {"call_id": call_id, "batch": self._batch, "agent": self._name}
+        return Call(call_id, name, args, self._verdict(self._core.ask("before", name, args, **asked), call_id))
+
+    def tool_result(
+        self,
+        call: Call | str,
+        content: Any = "",  # noqa: ANN401
+        *,
+        is_error: bool = False,
+        exit_code: int | None = None,
+        status: str | None = None,
+        returned: Any = None,  # noqa: ANN401
+        duration_ms: float | None = None,
+    ) -> Any:  # noqa: ANN401
+        """What came of an action. ``content`` is what the model saw; with a guard its verdict is returned."""
+        self._in_batch = False
+        self._open_call = None
+        if status is None:
+            status = "error" if is_error else "ok"
+        elif status not in STATUSES:
+            raise BadSetting(f"status is {status!r}", hint=f"one of {', '.join(STATUSES)}", value=status)
+        if duration_ms is None and isinstance(call, Call):
+            duration_ms = (time.perf_counter() - call.started) * 1000
+        if returned is None and not isinstance(content, (str, type(None))):
+            returned = content
+        fields: dict[str, Any] = {
+            "call_id": call.call_id if isinstance(call, Call) else text_of(call), "status": status,
+            "is_error": bool(is_error) or status in _ERRORS, "exit_code": None if exit_code is None else int(exit_code),
+            "duration_ms": None if duration_ms is None else float(duration_ms),
+        }  # fmt: skip
+        if returned is not None:
+            fields["returned"] = plain(returned)
+        self._put_text(kinds.ToolResult, content, fields)
+        if self._core.guard is None or not isinstance(call, Call):
+            return None
+        outcome = {"is_error": fields["is_error"], "exit_code": exit_code, "status": status}
+        return self._verdict(self._core.ask("after", call.name, call.args, content, **outcome), call.call_id)
+
+    def _verdict(self, verdict: Any, call_id: str) -> Any:  # noqa: ANN401
+        if verdict is not None and getattr(verdict, "action", "allow") != "allow":
+            self._put(kinds.Verdict, {
+                "rule": text_of(getattr(verdict, "rule", "")), "action": text_of(verdict.action), "call_id": call_id,
+                "text": text_of(getattr(verdict, "text", "")), "evidence": plain(getattr(verdict, "evidence", None)),
+            })  # fmt: skip
+        return verdict
+
+    def model_call(
+        self,
+        *,
+        model: str | None = None,
+        messages: Iterable[Any] | None = None,
+        parameters: Mapping[str, Any] | None = None,
+        tools: Any = None,  # noqa: ANN401
+        system: Any = None,  # noqa: ANN401
+        attempt: int = 1,
+    ) -> ModelRequest:
+        """A request to a model, before it is sent; call ``done`` on what this returns. Only new messages are stored."""
+        call_id = self._core.recorder.new_id("m")
+        self._model_call, self._in_batch = call_id, False
+        fields: dict[str, Any] = {"id": call_id, "model": None if model is None else text_of(model), "attempt": int(attempt)}
+        if parameters is not None:
+            fields["parameters"] = plain(dict(parameters))
+        if tools is not None:
+            fields["tools"] = plain(tools)
+        if system is not None:
+            fields["system"] = plain(system)
+        if messages is not None:
+            fields["base"], (fields["reuse"], fields["messages"]) = self._context.take(call_id, messages)
+        if not self._put(kinds.ModelCall, fields):
+            self._context.forget()
+        return ModelRequest(self._put, call_id)
+
+    # --- what is known ------------------------------------------------------------------------------------------
+
+    def context(
+        self,
+        op: str,
+        *,
+        system_prompt: str | None = None,
+        tools: Any = None,  # noqa: ANN401
+        text: str | None = None,
+        detail: Any = None,  # noqa: ANN401
+    ) -> None:
+        """A change in what the model sees: set, inject, compact, rewind."""
+        fields = {
+            "op": text_of(op), "system_prompt": None if system_prompt is None else text_of(system_prompt),
+            "tools": plain(tools), "text": None if text is None else text_of(text), "detail": plain(detail),
+        }  # fmt: skip
+        self._put(kinds.Context, fields)
+
+    def reward(
+        self, value: float | None, *, name: str = "reward", scope: str = "step", source: str | None = None, ended: str | None = None
+    ) -> None:
+        """A number for the step, or with ``scope="episode"`` for the whole; None is not 0."""
+        fields = {"value": None if value is None else float(value), "name": text_of(name), "scope": text_of(scope)}
+        self._put(kinds.Reward, {**fields, "source": plain(source), "ended": plain(ended)})
+
+    def test_run(
+        self,
+        *,
+        passed: int = 0,
+        failed: int = 0,
+        errors: int = 0,
+        skipped: int = 0,
+        command: str | None = None,
+        pass_rate: float | None = None,
+    ) -> None:
+        """The counts of one execution of tests; the pass rate is derived where it is not given."""
+        counts = {"passed": int(passed), "failed": int(failed), "errors": int(errors), "skipped": int(skipped)}
+        judged = counts["passed"] + counts["failed"] + counts["errors"]
+        if pass_rate is None and judged:
+            pass_rate = counts["passed"] / judged
+        rate = None if pass_rate is None else float(pass_rate)
+        self._put(kinds.TestRun, {**counts, "command": plain(command), "pass_rate": rate})
+
+    def file_change(
+        self,
+        path: Any,  # noqa: ANN401
+        *,
+        before: bytes | str | None = None,
+        after: bytes | str | None = None,
+        op: str | None = None,
+        mode: int | None = None,
+        new_path: Any = None,  # noqa: ANN401
+        cause: str | None = None,
+        exact: bool = True,
+    ) -> None:
+        """A file before and after; the contents are kept once, by hash. The cause is the call being made, if any."""
+        bodies = [None if each is None else as_bytes(each) for each in (before, after)]
+        if op is None:
+            op = "create" if before is None else "delete" if after is None else "modify"
+        old, new = (None if each is None else FileState(hash=hash_bytes(each), size=len(each)) for each in bodies)
+        if new is not None and mode is not None:
+            new = FileState(hash=new.hash, size=new.size, mode=int(mode))
+        fields = {
+            "op": text_of(op), "path": text_of(plain(path)), "before": old, "after": new, "exact": bool(exact),
+            "cause": self._open_call if cause is None else text_of(cause),
+            "new_path": None if new_path is None else text_of(plain(new_path)),
+        }  # fmt: skip
+        kept = () if self._core.capture != "full" else tuple(Payload(each) for each in bodies if each is not None)
+        self._put(kinds.FileChange, fields, kept)
+
+    def security_flag(
+        self, rule: str, *, severity: str = "warning", where: str | None = None, evidence: str | None = None
+    ) -> None:
+        """A rule that matched, and the text that matched it."""
+        named = {"rule": text_of(rule), "severity": text_of(severity)}
+        self._put(kinds.SecurityFlag, {
+            **named, "where": None if where is None else text_of(where),
+            "evidence": None if evidence is None else text_of(evidence),
+        })  # fmt: skip
+
+    def note(self, topic: str, text: Any = None, *, detail: Any = None) -> None:  # noqa: ANN401
+        """A milestone, decision, checkpoint or anything else worth a line; text, or any plain value."""
+        if text is not None and not isinstance(text, str):
+            text, detail = None, text if detail is None else [text, detail]
+        fields = {"topic": text_of(topic), "text": None if text is None else text_of(text), "detail": plain(detail)}
+        self._put(kinds.Note, fields)
+
+    def reflection(
+        self, lesson: str, *, signature: str | None = None, tried: str | None = None, times: int | None = None, outcome: str | None = None
+    ) -> None:
+        """A lesson in words: what was tried, how often, what came back."""
+        fields = {"signature": plain(signature), "tried": plain(tried), "times": plain(times), "outcome": plain(outcome)}
+        self._put(kinds.Reflection, {"lesson": text_of(lesson), **fields})
+
+    def agent(self, name: str) -> AgentView:
+        """A view for a sub-agent, the same one for the same name: same episode, turns and batches of its own."""
+        full = text_of(name) if self._name is None else f"{self._name}/{text_of(name)}"
+        return self._core.views.setdefault(full, AgentView(self._core, name=full))
+
+
+def args_bytes(args: Any) -> bytes:  # noqa: ANN401
+    """A call's arguments as the bytes that are kept: the model's own where given, else JSON of the mapping."""
+    if args is None:
+        return b"{}"
+    if isinstance(args, (bytes, bytearray, memoryview)):
+        return bytes(args)
+    if isinstance(args, str):
+        return as_bytes(args)
+    return json_text(args)
+
+
+def as_bytes(text: bytes | str) -> bytes:
+    """UTF-8, lone surrogates included."""
+    return text.encode("utf-8", "surrogatepass") if isinstance(text, str) else bytes(text)

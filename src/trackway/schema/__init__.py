@@ -1,0 +1,1 @@
+"""What an episode is: events, canonical JSON and hashes, ids, format version. No I/O, no clock, no randomness."""

@@ -1,0 +1,131 @@
+"""The summary of an episode: a fold over its events, so it can always be made again from them.
+
+``running`` and ``crashed`` are no facts about events but about a process: whoever knows it fills in ``state`` when reading.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import msgspec
+
+from trackway.schema.events import (
+    AssistantToolCall,
+    EpisodeEnd,
+    EpisodeStart,
+    Event,
+    Header,
+    Label,
+    ModelCall,
+    Parent,
+    ToolResult,
+)
+
+
+class EpisodeSummary(msgspec.Struct, frozen=True, kw_only=True):
+    """What is said of an episode in one line. ``writers`` maps each writer to the last of its numbers counted here."""
+
+    id: str
+    task: str = ""
+    task_key: str | None = None
+    variant: str | None = None
+    trial: int | None = None
+    agent: str | None = None
+    model: str | None = None
+    tags: tuple[str, ...] = ()
+    metadata: dict[str, Any] | None = None
+    parent: Parent | None = None
+    source: str = ""
+    capture: str = "full"
+    outcome: str | None = None
+    score: float | None = None
+    reason: str | None = None
+    error: str | None = None
+    state: str | None = None
+    n_events: int = 0
+    n_turns: int = 0
+    n_steps: int = 0
+    n_errors: int = 0
+    n_model_calls: int = 0
+    tools: tuple[str, ...] = ()
+    writers: dict[str, int] = {}
+    started_at: int | None = None
+    ended_at: int | None = None
+    last_at: int | None = None
+    lost: int = 0
+
+
+class _Fold:
+    """The summary while it grows; one pass, no allocation per event."""
+
+    def __init__(self, summary: EpisodeSummary) -> None:
+        self.was = summary
+        self.fields: dict[str, Any] = {}
+        self.tags = dict.fromkeys(summary.tags)
+        self.tools = dict.fromkeys(summary.tools)
+        self.errors = self.calls = 0
+        self.by_kind = {
+            EpisodeStart: self._start, EpisodeEnd: self._end, Label: self._label,
+            AssistantToolCall: self._tool_call, ToolResult: self._tool_result, ModelCall: self._model_call,
+        }  # fmt: skip
+        self.steps = 0
+
+    def _start(self, event: EpisodeStart) -> None:
+        header: Header = event.header
+        for name in ("task", "task_key", "variant", "trial", "agent", "metadata", "parent", "source", "capture"):
+            self.fields[name] = getattr(header, name)
+        self.fields["model"] = header.model or self.was.model
+        self.tags.update(dict.fromkeys(header.tags))
+        self.fields["started_at"] = event.at
+
+    def _end(self, event: EpisodeEnd) -> None:
+        self.fields.update(reason=event.reason, error=event.error, ended_at=event.at, lost=self.was.lost + event.lost)
+        if event.outcome is not None or "outcome" not in self.fields:
+            self.fields["outcome"] = event.outcome
+        if event.score is not None:
+            self.fields["score"] = event.score
+
+    def _label(self, event: Label) -> None:
+        if event.outcome is not None:
+            self.fields["outcome"] = event.outcome
+        if event.score is not None:
+            self.fields["score"] = event.score
+        if event.tag is not None:
+            self.tags[event.tag] = None
+
+    def _tool_call(self, event: AssistantToolCall) -> None:
+        self.steps += 1
+        self.tools[event.name] = None
+
+    def _tool_result(self, event: ToolResult) -> None:
+        self.errors += event.is_error
+
+    def _model_call(self, event: ModelCall) -> None:
+        self.calls += 1
+        if event.model and not (self.was.model or self.fields.get("model")):
+            self.fields["model"] = event.model
+
+    def take(self, events: Iterable[Event]) -> EpisodeSummary:
+        was, by_kind, writers = self.was, self.by_kind, dict(self.was.writers)
+        count, turn, last = was.n_events, was.n_turns, was.last_at or 0
+        for event in events:
+            count += 1
+            writers[event.writer] = event.n
+            if event.at > last:
+                last = event.at
+            if event.turn > turn and event.agent is None:
+                turn = event.turn
+            note = by_kind.get(type(event))
+            if note is not None:
+                note(event)  # type: ignore[operator]  # each takes the kind it stands beside
+        return msgspec.structs.replace(
+            was, **self.fields, n_events=count, n_turns=turn, last_at=last or None, writers=writers,
+            n_steps=was.n_steps + self.steps, n_errors=was.n_errors + self.errors,
+            n_model_calls=was.n_model_calls + self.calls, tools=tuple(self.tools), tags=tuple(self.tags),
+        )  # fmt: skip
+
+
+def fold(summary: EpisodeSummary, events: Iterable[Event]) -> EpisodeSummary:
+    """The summary with these events counted in; ``fold(EpisodeSummary(id=…), all_events)`` makes it from nothing."""
+    return _Fold(summary).take(events)

@@ -1,0 +1,58 @@
+"""Ids of episodes: UUIDv7, sortable by the time they were made; made from a given clock and given entropy.
+
+A short form is the last 8 characters (the random end: the first characters of two ids of one minute are the same).
+Anything that is a prefix or a suffix of exactly one id names it; ``last`` names the newest.
+"""
+
+from __future__ import annotations
+
+import uuid
+from typing import Final
+
+LAST: Final = "last"
+SHORT: Final = 8
+_MIN_REF: Final = 4
+
+
+def uuid7(at_ns: int, entropy: bytes) -> str:
+    """A UUIDv7 for the instant ``at_ns`` (UTC nanoseconds) and ten bytes of ``entropy``.
+
+    >>> uuid7(1_700_000_000_000_000_000, bytes(10))
+    '018bcfe5-6800-7000-8000-000000000000'
+    """
+    millis, rest = divmod(at_ns, 1_000_000)
+    # RFC 9562 method 3: the 12 bits after the milliseconds hold their fraction, so ids of one process sort finely.
+    fraction = (rest << 12) // 1_000_000
+    low = int.from_bytes(entropy[:8], "big") & ((1 << 62) - 1)
+    value = ((millis & ((1 << 48) - 1)) << 80) | (0x7 << 76) | (fraction << 64) | (0b10 << 62) | low
+    return str(uuid.UUID(int=value))
+
+
+def to_bytes(episode_id: str) -> bytes:
+    """The 16 bytes of an id."""
+    return uuid.UUID(episode_id).bytes
+
+
+def from_bytes(raw: bytes) -> str:
+    """The text of 16 bytes."""
+    return str(uuid.UUID(bytes=raw))
+
+
+def short(episode_id: str) -> str:
+    """The form people read and type: the last 8 characters."""
+    return episode_id[-SHORT:]
+
+
+def is_id(text: str) -> bool:
+    """Whether ``text`` is a whole id in its usual spelling."""
+    try:
+        return str(uuid.UUID(text)) == text
+    except ValueError:
+        return False
+
+
+def matches(ref: str, episode_id: str) -> bool:
+    """Whether ``ref`` (dashes optional, any case) is a prefix or a suffix of the id."""
+    wanted = ref.replace("-", "").lower()
+    bare = episode_id.replace("-", "")
+    return len(wanted) >= _MIN_REF and (bare.startswith(wanted) or bare.endswith(wanted))

@@ -1,0 +1,115 @@
+"""An event as JSON for people and programs: everything in it, always strict JSON, always one line.
+
+``args`` are spliced in verbatim where every strict parser can read them. Else they stand as text (``args_text``), or, no
+text either, as base64 (``args_base64``). What JSON has no word for is marked: ``{"$base64": …}``, ``{"$float": "NaN"}``.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from typing import Any
+
+import msgspec
+
+from trackway.schema.episode import EpisodeSummary
+from trackway.schema.events import AssistantToolCall, Event, Unknown
+from trackway.schema.plain import bytes_json
+
+_parse = msgspec.json.Decoder().decode
+
+
+def splice(args: bytes) -> dict[str, Any]:
+    """How arguments stand in JSON: ``args`` as raw JSON, or ``args_text``, or ``args_base64``; never changed silently."""
+    try:
+        _parse(args)
+    except (msgspec.DecodeError, RecursionError):
+        try:
+            return {"args_text": args.decode()}
+        except UnicodeDecodeError:
+            return {"args_base64": bytes_json(args)["$base64"]}
+    if b"\n" in args or b"\r" in args:
+        # In valid JSON a raw line break is white space only, so a space says the same; the text keeps the bytes.
+        return {"args": msgspec.Raw(args.translate(_ONE_LINE)), "args_text": args.decode()}
+    return {"args": msgspec.Raw(args)}
+
+
+_ONE_LINE = bytes.maketrans(b"\r\n", b"  ")
+
+
+def event_fields(event: Event) -> dict[str, Any]:
+    """The event as a mapping ready for ``dumps``: kind first, then everything that is set, unknown fields included."""
+    if isinstance(event, Unknown):
+        tree = msgspec.to_builtins(event, builtin_types=(bytes,))
+        return {"kind": event.kind, "unknown": True, **tree}
+    tree = msgspec.to_builtins(event, builtin_types=(bytes,), enc_hook=repr)
+    tree.update(tree.pop("unknown_fields", None) or {})
+    found = {"kind": tree.pop("kind")}
+    if event.seq is not None:
+        found["seq"] = tree.pop("seq")
+    if isinstance(event, AssistantToolCall):
+        tree.pop("args")
+        tree.update(splice(event.args))
+    for required in type(event).__struct_fields__:
+        if required not in tree and required in _ALWAYS:
+            tree[required] = getattr(event, required)
+    return {**found, **tree}
+
+
+_ALWAYS = frozenset({"is_error", "status", "turn", "value", "outcome", "score"})
+"""Shown even at their default: readers ask for these by name."""
+
+
+def summary_fields(summary: EpisodeSummary) -> dict[str, Any]:
+    """The summary as a mapping ready for ``dumps``; instants as ISO 8601 UTC."""
+    tree: dict[str, Any] = msgspec.to_builtins(summary, builtin_types=(bytes,))
+    for name in ("started_at", "ended_at", "last_at"):
+        tree[name] = instant(tree[name])
+    tree.pop("writers")
+    return tree
+
+
+def instant(at: int | None) -> str | None:
+    """UTC nanoseconds as ISO 8601, to the microsecond."""
+    if at is None:
+        return None
+    from datetime import UTC, datetime, timedelta  # noqa: PLC0415  only where something is shown
+
+    try:
+        return (datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=at // 1000)).isoformat().replace("+00:00", "Z")
+    except OverflowError:
+        return str(at)
+
+
+def dumps(value: Any) -> str:  # noqa: ANN401
+    """One line of strict JSON; raw JSON inside is spliced in as it is."""
+    return "".join(_pieces(value))
+
+
+def _pieces(value: Any) -> list[str]:  # noqa: ANN401
+    if isinstance(value, msgspec.Raw):
+        return [bytes(value).decode()]
+    if isinstance(value, dict):
+        inner = [f"{json.dumps(_key(name))}: {dumps(each)}" for name, each in value.items()]
+        return ["{", ", ".join(inner), "}"]
+    if isinstance(value, (list, tuple)):
+        return ["[", ", ".join(dumps(each) for each in value), "]"]
+    if isinstance(value, float) and not math.isfinite(value):
+        return [json.dumps({"$float": repr(value)})]
+    if isinstance(value, bytes):
+        return [json.dumps(bytes_json(value))]
+    return [json.dumps(value, ensure_ascii=not _is_plain_text(value), default=repr)]
+
+
+def _key(name: object) -> str:
+    return name if isinstance(name, str) else json.dumps(name, default=repr)
+
+
+def _is_plain_text(value: object) -> bool:
+    if not isinstance(value, str):
+        return True
+    try:
+        value.encode()
+    except UnicodeEncodeError:
+        return False
+    return True

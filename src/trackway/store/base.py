@@ -1,0 +1,114 @@
+"""What a store is: a narrow protocol, the values that cross it, and the one rule of exactly-once.
+
+A batch is sealed whole or not at all, and the position it was read up to is kept with it: reading a journal again from
+the stored position can neither lose a record nor bring one twice. Everything a store answers is derived from events.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any, Final, NamedTuple, Protocol
+
+import msgspec
+
+from trackway.schema.episode import EpisodeSummary
+from trackway.schema.events import Event
+from trackway.store.record import START, Position, Record
+
+SORTS: Final = ("started_at", "ended_at", "task", "score", "n_events", "n_steps")
+
+
+class Batch(NamedTuple):
+    """Records of one writer, in order, between two positions in its journal.
+
+    Without a writer (imported episodes) there is no position to keep.
+    """
+
+    records: Iterable[Record]
+    writer: str = ""
+    about: dict[str, Any] | None = None
+    start: Position = START
+    position: Position | None = None
+
+
+class Query(msgspec.Struct, frozen=True, kw_only=True):
+    """Which episodes: every filter given must hold. ``task`` is a substring in any case; times are UTC nanoseconds."""
+
+    task: str | None = None
+    variant: str | None = None
+    agent: str | None = None
+    model: str | None = None
+    outcome: str | None = None
+    tool: str | None = None
+    tag: str | None = None
+    since: int | None = None
+    until: int | None = None
+    sort: str = "started_at"
+    newest_first: bool = True
+    limit: int | None = None
+
+    def takes(self, summary: EpisodeSummary) -> bool:
+        """Whether the summary passes every filter."""
+        wanted = {
+            "variant": self.variant, "agent": self.agent, "model": self.model,
+            "outcome": None if self.outcome == "none" else self.outcome,
+        }  # fmt: skip
+        started = summary.started_at or 0
+        return (
+            all(each is None or getattr(summary, name) == each for name, each in wanted.items())
+            and (self.outcome != "none" or summary.outcome is None)
+            and (self.task is None or self.task.casefold() in summary.task.casefold())
+            and (self.tool is None or self.tool in summary.tools)
+            and (self.tag is None or self.tag in summary.tags)
+            and (self.since is None or started >= self.since)
+            and (self.until is None or started < self.until)
+        )
+
+    def ordered(self, summaries: list[EpisodeSummary]) -> list[EpisodeSummary]:
+        """Sorted as asked, cut to the limit; what has no value stands last."""
+        has = [each for each in summaries if getattr(each, self.sort) is not None]
+        has.sort(key=lambda each: (getattr(each, self.sort), each.id), reverse=self.newest_first)
+        has += [each for each in summaries if getattr(each, self.sort) is None]
+        return has if self.limit is None else has[: self.limit]
+
+
+ALL: Final = Query()
+
+
+class Store(Protocol):
+    """Where episodes live. Every implementation passes ``trackway.testing.StoreContract``."""
+
+    key: str
+    """Names the place, the same in every process, without secrets: a journal says with it where it belongs."""
+
+    def seal(self, batch: Batch) -> int:
+        """Store the batch and its position in one transaction; returns the number of events. All or nothing."""
+        ...
+
+    def position(self, writer: str) -> Position:
+        """How far this writer's journal is sealed."""
+        ...
+
+    def episodes(self, query: Query = ALL) -> Iterator[EpisodeSummary]:
+        """The summaries that match, in the order asked for."""
+        ...
+
+    def find(self, ref: str) -> list[str]:
+        """The ids that a whole id, prefix, suffix or ``last`` names; at most a few."""
+        ...
+
+    def episode(self, episode_id: str) -> EpisodeSummary:
+        """One summary; raises ``EpisodeNotFound``."""
+        ...
+
+    def events(self, episode_id: str, *, after: int = -1) -> Iterator[Event]:
+        """The events with a ``seq`` beyond ``after``, in that order, read piece by piece."""
+        ...
+
+    def blob(self, name: str) -> Iterator[bytes]:
+        """A blob's bytes, piece by piece; raises ``BlobNotFound``."""
+        ...
+
+    def close(self) -> None:
+        """Let go of it."""
+        ...

@@ -1,0 +1,88 @@
+"""The local folder: where each thing is, and nothing else.
+
+    home/
+      store.db            the default store
+      store.lock          held while the store is created or migrated
+      seal.lock           held while a journal is sealed; whoever holds it may adopt the journals of the dead
+      journals/WRITER/    one folder per recording process: lock, writer.json, N.seg
+      quarantine/         records that could not be sealed, with the reason beside each
+      losses.jsonl        what could not be recorded at all, one line each time
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import NamedTuple
+
+_WRITER = re.compile(r"[0-9a-f]{16}")
+
+
+class Home(NamedTuple):
+    """Paths inside the home folder."""
+
+    path: Path
+
+    @property
+    def store(self) -> Path:
+        """The default store's file."""
+        return self.path / "store.db"
+
+    @property
+    def seal_lock(self) -> Path:
+        """The lock of the sealer."""
+        return self.path / "seal.lock"
+
+    @property
+    def journals(self) -> Path:
+        """The folder of all journals."""
+        return self.path / "journals"
+
+    @property
+    def quarantine(self) -> Path:
+        """The folder of records that could not be sealed."""
+        return self.path / "quarantine"
+
+    @property
+    def losses(self) -> Path:
+        """The list of what could not be recorded."""
+        return self.path / "losses.jsonl"
+
+    def journal(self, writer: str) -> JournalFolder:
+        """The folder of one writer."""
+        return JournalFolder(self.journals / writer)
+
+    def writers(self) -> list[str]:
+        """Every writer that has a journal here, oldest name first."""
+        try:
+            names = [each.name for each in self.journals.iterdir()]
+        except OSError:
+            return []
+        return sorted(name for name in names if _WRITER.fullmatch(name))
+
+
+class JournalFolder(NamedTuple):
+    """Paths inside one writer's folder."""
+
+    path: Path
+
+    @property
+    def lock(self) -> Path:
+        """Locked for as long as the writer lives."""
+        return self.path / "lock"
+
+    @property
+    def about(self) -> Path:
+        """Who the writer is, for display, and which store it records for."""
+        return self.path / "writer.json"
+
+    def segment(self, number: int) -> Path:
+        """The file of a segment, by the order in which it was made."""
+        return self.path / f"{number:06d}.seg"
+
+    def segments(self) -> list[Path]:
+        """Every segment file, in the order in which they were made."""
+        try:
+            return sorted(each for each in self.path.iterdir() if each.suffix == ".seg")
+        except OSError:
+            return []

@@ -1,0 +1,416 @@
+"""The append path: one journal per recording process, safe under threads, signal handlers, fork and kill -9.
+
+When ``append`` returns, the event is in the page cache of a file only this process writes: killing the process cannot
+lose it. The lock is re-entrant; an append that arrives while its own thread is inside one (a signal handler, a garbage
+collection) is queued and written by the outer one, in order. No call on this path releases the GIL.
+
+Invariants: ``n`` is dense per writer; a record is whole or absent; a writer's name is never used twice; the lock file is
+locked from before the folder has its name until the process dies or ``remove`` is called.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import json
+import os
+import threading
+import weakref
+from collections import deque
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+from trackway.schema.codec import BLOBS, LOCAL_BYTES, LOCAL_TEXT, Ext, encode_fast, encode_slowly
+from trackway.schema.events import Event
+from trackway.store import record, system
+from trackway.store.home import Home, JournalFolder
+from trackway.store.record import BLOB_PART, EVENT, PLAIN_EVENT, RECORD_HEADER, Position
+from trackway.store.segment import LARGEST, SMALLEST, AppendedSegment, MappedSegment, Segment
+
+BIG: Final = 1 << 20
+PART: Final = (4 << 20) - 256  # two fit into a segment with their headers
+_TEXT_PART: Final = 1 << 20
+
+
+class Payload(NamedTuple):
+    """Something large that goes before its event, in parts; ``field`` is where the event refers to it."""
+
+    content: str | bytes
+    field: str | None = None
+
+
+class Pending(NamedTuple):
+    """One event on its way in: everything but the writer and its number."""
+
+    episode: bytes
+    kind: type[Event]
+    fields: dict[str, Any]
+    payloads: tuple[Payload, ...] = ()
+
+
+class Finished(NamedTuple):
+    """A segment no longer written to."""
+
+    activation: int
+    path: Path
+    end: int
+
+
+class Journal:
+    """One process's journal. Opens on the first append; a forked child opens its own."""
+
+    def __init__(
+        self,
+        home: Home,
+        *,
+        store_key: str,
+        clock: Callable[[], int],
+        entropy: Callable[[int], bytes],
+        mapped: bool = True,
+        wake: Callable[[], None] = lambda: None,
+        on_loss: Callable[[Exception, Pending], None] = lambda _error, _pending: None,
+    ) -> None:
+        self._home = home
+        self._store_key = store_key
+        self._clock = clock
+        self._entropy = entropy
+        self._mapped = mapped
+        self._wake = wake
+        self._on_loss = on_loss
+        self._forget()
+        _alive.add(self)
+        _register_fork_hooks()
+
+    def _forget(self) -> None:
+        """The state of a journal that is not open: at first, and again in a forked child."""
+        self.lock = threading.RLock()
+        self.writer = ""
+        self.dirty = False
+        self.folder: JournalFolder | None = None
+        self._sync_lock = threading.RLock()
+        self._synced = record.START
+        self._names_synced = True
+        self._busy = False
+        self._nested: deque[Pending] = deque()
+        self._in_flight: Pending | None = None
+        self._in_flight_n = 0
+        self._segment: Segment | None = None
+        self._prepared: Segment | None = None
+        self._retired: list[Segment] = []
+        self._finished: list[Finished] = []
+        self._numbers = itertools.count(1)
+        self._activations = 0
+        self._blobs = 0
+        self._lock_descriptor: int | None = None
+
+    # --- the hot path -------------------------------------------------------------------------------------------
+
+    def append(self, pending: Pending) -> None:
+        """Record one event. On return it survives the death of this process."""
+        with self.lock:
+            if self._busy:  # this very thread is inside append: its outer call writes this one
+                self._nested.append(pending)
+                return
+            self._busy = True
+            try:
+                self._write(pending)
+            finally:
+                self._busy = False
+                if self._nested:
+                    self._drain()
+
+    def _write(self, pending: Pending) -> None:
+        segment = self._segment
+        if segment is None:
+            segment = self._open()
+        if segment.unsettled:
+            segment.settle()
+        episode, kind, fields, payloads = pending
+        if payloads:
+            fields = self._put_payloads(pending)
+            segment = self._segment or segment
+        event = kind(writer=self.writer, n=segment.n, **fields)
+        meta = PLAIN_EVENT | (BLOBS << 8 if payloads else 0)
+        try:
+            body = episode + encode_fast(event)
+        except Exception:  # noqa: BLE001  values msgpack has no word for, and SDK objects' own code
+            encoded = encode_slowly(event)
+            meta |= record.meta_of(EVENT, encoded.flags, encoded.schema)
+            body = episode + encoded.body
+        if segment.offset + RECORD_HEADER + len(body) + 8 > segment.size:
+            segment = self._roll(len(body))
+        self._in_flight, self._in_flight_n = pending, segment.n
+        segment.put(meta, body)
+        if not self.dirty:
+            self.dirty = True
+            self._wake()
+
+    def _drain(self) -> None:
+        """Write what nested calls queued. An exception may strike anywhere: what was written is not written again."""
+        while self._nested:
+            pending = self._nested[0]
+            if not self._is_written(pending):
+                self._busy = True
+                try:
+                    self._write(pending)
+                except Exception as error:  # noqa: BLE001  its caller has long returned: counted, not raised
+                    self._on_loss(error, pending)
+                finally:
+                    self._busy = False
+            if self._nested and self._nested[0] is pending:
+                self._nested.popleft()
+
+    def _is_written(self, pending: Pending) -> bool:
+        segment = self._segment
+        if segment is None or self._in_flight is not pending:
+            return False
+        if segment.unsettled:
+            segment.settle()
+        return segment.n > self._in_flight_n
+
+    # --- large payloads -----------------------------------------------------------------------------------------
+
+    def _put_payloads(self, pending: Pending) -> dict[str, Any]:
+        fields = dict(pending.fields)
+        for content, field in pending.payloads:
+            self._blobs += 1
+            size = 0
+            for part, last in _parts(content):
+                size += len(part)
+                body = pending.episode + record.pack_blob_part(self._blobs, part, last=last)
+                segment = self._segment or self._open()
+                if segment.offset + RECORD_HEADER + len(body) + 8 > segment.size:
+                    segment = self._roll(len(body))
+                segment.put(record.meta_of(BLOB_PART, 0, record.SCHEMA), body)
+            if field is not None:
+                code = LOCAL_TEXT if isinstance(content, str) else LOCAL_BYTES
+                fields[field] = Ext(code, self._blobs.to_bytes(4, "little"))
+        return fields
+
+    # --- files --------------------------------------------------------------------------------------------------
+
+    def _open(self) -> Segment:
+        """Make the folder under a hidden name, lock it, then give it its name: nobody sees it unlocked."""
+        writer = self._entropy(8).hex()
+        system.make_folder(self._home.path)
+        system.make_folder(self._home.journals)
+        hidden = JournalFolder(self._home.journals / f".new-{writer}")
+        hidden.path.mkdir(mode=system.FOLDER_MODE)
+        descriptor = system.open_lock(hidden.lock)
+        try:
+            system.lock(descriptor, exclusive=True, wait=True)
+            self._introduce(hidden.about, writer)
+            folder = self._home.journal(writer)
+            hidden.path.rename(folder.path)
+        except BaseException:
+            os.close(descriptor)
+            remove_folder(hidden)
+            raise
+        self._lock_descriptor, self.folder, self.writer = descriptor, folder, writer
+        return self._roll(0)
+
+    def _introduce(self, path: Path, writer: str) -> None:
+        about = {
+            "writer": writer, "pid": os.getpid(), "host": system.host_name(), "started_at": self._clock(),
+            "store": self._store_key, "journal": "mmap" if self._mapped else "append",
+        }  # fmt: skip
+        descriptor = system.create_file(path)
+        try:
+            os.write(descriptor, json.dumps(about).encode())
+        finally:
+            os.close(descriptor)
+
+    def _new_segment(self, size: int) -> Segment:
+        assert self.folder is not None
+        path = self.folder.segment(next(self._numbers))
+        if self._mapped:
+            try:
+                return MappedSegment(path, size)
+            except (OSError, ValueError) as error:
+                if getattr(error, "errno", None) not in system.NO_MAPPING:
+                    raise
+                self._mapped = False
+                path = self.folder.segment(next(self._numbers))
+        return AppendedSegment(path, size)
+
+    def _roll(self, body: int) -> Segment:
+        """Take the next segment into use; the prepared one if the record fits into it."""
+        need = record.SEGMENT_HEADER + RECORD_HEADER + body + 8
+        old, new = self._segment, self._prepared
+        if new is None or new.size < need:
+            new = self._new_segment(max(self._next_size(), need))
+        else:
+            self._prepared = None
+        self._activations += 1
+        new.n = old.n if old is not None else 0
+        new.activate(self.writer, self._activations, self._clock())
+        if old is not None:
+            self._retired.append(old)
+            self._finished.append(Finished(old.activation, old.path, old.offset))
+        self._names_synced = False
+        self._segment = new
+        self._wake()
+        return new
+
+    def _next_size(self) -> int:
+        return min(LARGEST, self._segment.size * 2) if self._segment is not None else SMALLEST
+
+    def prepare(self) -> None:
+        """Make the next segment ahead of need, away from the agent's thread.
+
+        Not before the first one is half full: a hundred nearly idle children should cost little.
+        """
+        with self.lock:
+            segment = self._segment
+            if segment is None or self._prepared is not None:
+                return
+            if self._activations == 1 and segment.offset < segment.size // 2:
+                return
+            size = self._next_size()
+        made = self._new_segment(size)
+        with self.lock:
+            if self._segment is not None and self._prepared is None:
+                self._prepared = made
+                return
+        made.close()
+        made.path.unlink(missing_ok=True)
+
+    # --- durability and sealing ---------------------------------------------------------------------------------
+
+    def sync(self) -> None:
+        """Return when everything appended so far is on the disk. One call serves all threads that wait for it."""
+        with self.lock:
+            target = self._position()
+        with self._sync_lock:
+            if self._synced >= target:
+                return
+            with self.lock:
+                self.dirty = False
+                segment, retired, target = self._segment, list(self._retired), self._position()
+                names_synced, self._names_synced = self._names_synced, True
+            for each in retired:
+                each.sync()
+                each.close()
+                self._retired.remove(each)
+            if segment is not None:
+                segment.sync()
+            if not names_synced and self.folder is not None:
+                for path in (self.folder.path, self._home.journals, self._home.path):
+                    system.sync_folder(path)
+            self._synced = target
+
+    @property
+    def count(self) -> int:
+        """How many events were appended since this journal was opened."""
+        segment = self._segment
+        return segment.n if segment is not None else 0
+
+    def _position(self) -> Position:
+        segment = self._segment
+        return Position(segment.activation, segment.offset) if segment is not None else record.START
+
+    def written(self) -> tuple[Position, list[Finished]]:
+        """Where writing stands, and every segment file up to there, in order of writing."""
+        with self.lock:
+            if self._nested and not self._busy:
+                self._drain()
+            segment = self._segment
+            if segment is None:
+                return record.START, []
+            here = Finished(segment.activation, segment.path, segment.offset)
+            return self._position(), [*self._finished, here]
+
+    def discard(self, sealed: Position) -> Iterator[Path]:
+        """Unlink the finished segments that lie wholly before a sealed position; yields each one's path after."""
+        with self.lock:
+            done = [each for each in self._finished if each.activation < sealed.activation]
+            self._finished = [each for each in self._finished if each.activation >= sealed.activation]
+        for each in done:
+            each.path.unlink(missing_ok=True)
+            yield each.path
+
+    def remove(self) -> None:
+        """After everything is sealed: the journal goes, folder and all. A later append opens a new one."""
+        self._let_go(remove_folder)
+
+    def release(self) -> None:
+        """Leave the journal as it is for another process to adopt. A later append opens a new one."""
+        self._let_go(lambda _folder: None)
+
+    def _let_go(self, then: Callable[[JournalFolder], None]) -> None:
+        with self._sync_lock, self.lock:
+            folder, descriptor = self.folder, self._lock_descriptor
+            segments = [*self._retired, *filter(None, (self._segment, self._prepared))]
+            self.folder, self._lock_descriptor, self.writer = None, None, ""
+            self._segment = self._prepared = None
+            self._retired, self._finished, self._numbers = [], [], itertools.count(1)
+            self._activations, self._blobs, self._synced, self.dirty = 0, 0, record.START, False
+        for each in segments:
+            each.close()
+        if folder is not None:
+            then(folder)
+        if descriptor is not None:
+            os.close(descriptor)
+
+    def _in_child(self) -> None:
+        """A forked child: close what was inherited, unlock nothing (the lock is the parent's), start anew."""
+        segments = [*self._retired, *filter(None, (self._segment, self._prepared))]
+        descriptor = self._lock_descriptor
+        self._forget()
+        for each in segments:
+            with contextlib.suppress(OSError, ValueError):
+                each.close()
+        if descriptor is not None:
+            with contextlib.suppress(OSError):
+                os.close(descriptor)
+
+
+def remove_folder(folder: JournalFolder) -> None:
+    """Unlink a journal's files, the segments first: a folder without segments holds nothing to lose."""
+    for path in folder.segments():
+        path.unlink(missing_ok=True)
+    for path in (folder.about, folder.lock):
+        path.unlink(missing_ok=True)
+    with contextlib.suppress(OSError):
+        folder.path.rmdir()
+
+
+def _parts(content: str | bytes) -> Iterator[tuple[bytes, bool]]:
+    step = _TEXT_PART if isinstance(content, str) else PART
+    total = max(len(content), 1)
+    for start in range(0, total, step):
+        part = content[start : start + step]
+        body = part.encode("utf-8", "surrogatepass") if isinstance(part, str) else bytes(part)
+        yield body, start + step >= total
+
+
+_alive: weakref.WeakSet[Journal] = weakref.WeakSet()
+_held: dict[int, list[Journal]] = {}
+_registered = False
+
+
+def _register_fork_hooks() -> None:
+    global _registered  # noqa: PLW0603  the interpreter keeps hooks for ever: once per process
+    if not _registered and hasattr(os, "register_at_fork"):
+        _registered = True
+        os.register_at_fork(before=_before_fork, after_in_parent=_after_in_parent, after_in_child=_after_in_child)
+
+
+def _before_fork() -> None:
+    """Hold every journal still: a child must not inherit one in the middle of a roll. By thread: several may fork."""
+    held = _held[threading.get_ident()] = sorted(_alive, key=id)  # one order, or two forking threads wait for ever
+    for each in held:
+        each.lock.acquire()
+
+
+def _after_in_parent() -> None:
+    for each in _held.pop(threading.get_ident(), ()):
+        each.lock.release()
+
+
+def _after_in_child() -> None:
+    held = _held.pop(threading.get_ident(), ())
+    _held.clear()
+    for each in held:
+        each._in_child()  # noqa: SLF001  the hook is part of the journal

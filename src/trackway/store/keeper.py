@@ -1,0 +1,88 @@
+"""The thread beside the agent: makes segments ahead of need, syncs ten times a second, seals about once a second.
+
+It only ever does what the agent's thread need not wait for. When it dies with the process, nothing is lost: the
+journal has it all. It starts with the first append and holds no lock while it waits.
+"""
+
+from __future__ import annotations
+
+import queue
+import threading
+import time
+from collections.abc import Callable
+from typing import Final
+
+from trackway.store.journal import Journal
+from trackway.store.sealer import Sealed, Sealer
+
+SYNC_EVERY: Final = 0.1
+SEAL_EVERY: Final = 1.0
+ADOPT_EVERY: Final = 5.0
+_BACKLOG: Final = 4_000
+
+
+class Keeper:
+    """Looks after one journal."""
+
+    def __init__(self, sealer: Sealer, *, on_trouble: Callable[[Exception], None], on_sealed: Callable[[Sealed], None]) -> None:
+        self._sealer = sealer
+        self._on_trouble = on_trouble
+        self._on_sealed = on_sealed
+        # Unlike a threading.Event, SimpleQueue.put may be re-entered: append calls it, and so may a signal handler.
+        self._wakes: queue.SimpleQueue[bool] = queue.SimpleQueue()
+        self._thread: threading.Thread | None = None
+        self._sealed_n = 0
+        self._last_sync = self._last_seal = self._last_adopt = 0.0
+
+    def wake(self) -> None:
+        """There is something to do; may be called from anywhere."""
+        self._wakes.put(True)
+
+    def start(self, journal: Journal) -> None:
+        """Begin, once."""
+        if self._thread is None:
+            self._thread = threading.Thread(target=self._loop, args=(journal,), name="trackway-keeper", daemon=True)
+            self._thread.start()
+
+    def stop(self) -> None:
+        """Finish what is being done and end."""
+        thread, self._thread = self._thread, None
+        if thread is not None and thread is not threading.current_thread():
+            self._wakes.put(False)
+            thread.join()
+
+    def _loop(self, journal: Journal) -> None:
+        waiting: float | None = None
+        while self._woken(waiting):
+            try:
+                self._tick(journal)
+                waiting = SYNC_EVERY if journal.dirty or journal.count > self._sealed_n else None
+            except Exception as error:  # noqa: BLE001  reported and tried again; the journal keeps everything meanwhile
+                self._on_trouble(error)
+                waiting = SEAL_EVERY
+
+    def _woken(self, timeout: float | None) -> bool:
+        """Wait; then take all wakes at once. False is the word to stop."""
+        try:
+            go_on = self._wakes.get(timeout=timeout)
+            while go_on:
+                go_on = self._wakes.get_nowait()
+        except queue.Empty:
+            return True
+        return False
+
+    def _tick(self, journal: Journal) -> None:
+        journal.prepare()
+        now = time.monotonic()
+        if journal.dirty and now - self._last_sync >= SYNC_EVERY:
+            journal.sync()
+            self._last_sync = now
+        backlog = journal.count - self._sealed_n
+        if backlog >= _BACKLOG or (backlog and now - self._last_seal >= SEAL_EVERY):
+            count = journal.count
+            done = self._sealer.seal(journal)
+            self._sealed_n, self._last_seal = count, time.monotonic()
+            if now - self._last_adopt >= ADOPT_EVERY:
+                self._last_adopt = now
+                done = done.plus(self._sealer.adopt())
+            self._on_sealed(done)

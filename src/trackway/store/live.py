@@ -1,0 +1,196 @@
+"""A store together with the journals that are not sealed into it yet: a running episode is visible at once.
+
+The journals are read first, then the store: what a sealer moves meanwhile is then seen twice, never missed, and the
+second sight is dropped by the writer's own numbers. Nothing is written, so a reader needs no right to write.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import defaultdict
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import msgspec
+from blake3 import blake3
+
+from trackway.errors import AmbiguousEpisode, EpisodeNotFound
+from trackway.schema import codec, ids
+from trackway.schema.canonical import name_of
+from trackway.schema.codec import Encoded, decode, exact_hook
+from trackway.schema.episode import EpisodeSummary, fold
+from trackway.schema.events import Event
+from trackway.store import record, tail
+from trackway.store.base import ALL, Batch, Query, Store
+from trackway.store.home import Home
+from trackway.store.record import Position
+
+_FOLLOW_EVERY = 0.1
+
+
+class _Tails(NamedTuple):
+    """What the journals hold beyond the store, by episode, and which writers live."""
+
+    events: dict[str, list[Event]]
+    alive: set[str]
+
+
+class LiveStore:
+    """Reads like any store; ``state`` of its summaries is filled in."""
+
+    def __init__(self, home: Home, store: Store) -> None:
+        self.home = home
+        self.store = store
+        self.key = store.key
+
+    # --- the journals -------------------------------------------------------------------------------------------
+
+    def _tails(self, episode_id: str | None = None) -> _Tails:
+        wanted = ids.to_bytes(episode_id) if episode_id else None
+        events: dict[str, list[Event]] = defaultdict(list)
+        alive = set()
+        for each in tail.writers(self.home, self.key):
+            if each.alive:
+                alive.add(each.writer)
+            parts: dict[int, list[bytes]] = defaultdict(list)
+            for found in tail.live_tail(each, self.store.position(each.writer)):
+                if wanted is not None and found.episode != wanted:
+                    continue
+                if found.type == record.BLOB_PART:
+                    number, _, part = record.unpack_blob_part(found.body)
+                    parts[number].append(part)
+                    continue
+                encoded = Encoded(found.body, found.flags, found.schema)
+                events[ids.from_bytes(found.episode)].append(decode(encoded, _with_parts(parts)))
+        return _Tails(events, alive)
+
+    def _with_state(self, summary: EpisodeSummary, alive: set[str]) -> EpisodeSummary:
+        if summary.ended_at is not None:
+            state = "ended"
+        else:
+            state = "crashed" if alive.isdisjoint(summary.writers) else "running"
+        return msgspec.structs.replace(summary, state=state)
+
+    # --- reading ------------------------------------------------------------------------------------------------
+
+    def episodes(self, query: Query = ALL) -> Iterator[EpisodeSummary]:
+        """The summaries that match, running ones included, in the order asked for."""
+        tails = self._tails()
+        if not tails.events:
+            for each in self.store.episodes(query):
+                yield self._with_state(each, tails.alive)
+            return
+        more = None if query.limit is None else query.limit + len(tails.events)
+        found = [
+            each
+            for each in self.store.episodes(msgspec.structs.replace(query, limit=more))
+            if each.id not in tails.events
+        ]
+        found += [each for each in (self._folded(name, tails) for name in tails.events) if query.takes(each)]
+        for each in query.ordered(found):
+            yield self._with_state(each, tails.alive)
+
+    def _folded(self, episode_id: str, tails: _Tails) -> EpisodeSummary:
+        try:
+            base = self.store.episode(episode_id)
+        except EpisodeNotFound:
+            base = EpisodeSummary(id=episode_id)
+        return fold(base, [each for each in tails.events[episode_id] if each.n > base.writers.get(each.writer, -1)])
+
+    def find(self, ref: str) -> list[str]:
+        """The ids a reference names."""
+        if ref == ids.LAST:
+            return [each.id for each in self.episodes(Query(limit=1))]
+        stored = self.store.find(ref)
+        return [*stored, *(each for each in self._tails().events if ids.matches(ref, each) and each not in stored)]
+
+    def resolve(self, ref: str) -> str:
+        """The one id a reference names; raises ``EpisodeNotFound`` or ``AmbiguousEpisode``."""
+        found = self.find(ref.strip())
+        if not found:
+            hint = "nothing is recorded here yet" if ref == ids.LAST else "trackway ls shows what is there"
+            raise EpisodeNotFound(f"no episode answers to {ref!r}", hint=hint, ref=ref)
+        if len(found) > 1:
+            names = ", ".join(found[:5])
+            raise AmbiguousEpisode(f"{ref!r} names {len(found)} episodes: {names}", hint="type more of it", ref=ref)
+        return found[0]
+
+    def episode(self, episode_id: str) -> EpisodeSummary:
+        """One summary, what is not sealed yet counted in."""
+        tails = self._tails(episode_id)
+        if episode_id in tails.events:
+            return self._with_state(self._folded(episode_id, tails), tails.alive)
+        return self._with_state(self.store.episode(episode_id), tails.alive)
+
+    def events(self, episode_id: str, *, after: int = -1) -> Iterator[Event]:
+        """All events; those not sealed yet come last and have no ``seq``."""
+        waiting = self._tails(episode_id).events.get(episode_id, [])
+        last: dict[str, int] = {}
+        try:
+            last.update(self.store.episode(episode_id).writers)
+            for event in self.store.events(episode_id, after=after):
+                last[event.writer] = max(event.n, last.get(event.writer, -1))
+                yield event
+        except EpisodeNotFound:
+            if not waiting:
+                raise
+        yield from (event for event in waiting if event.n > last.get(event.writer, -1))
+
+    def follow(self, episode_id: str) -> Iterator[Event]:
+        """All events, and then each new one as it is recorded, until the episode ends or its writers are dead."""
+        sealed, seen = -1, dict[str, int]()
+        while True:
+            state = self.episode(episode_id).state  # asked before reading: what came until then is read for sure
+            for event in self.events(episode_id, after=sealed):
+                if event.seq is not None:
+                    sealed = event.seq
+                if event.n > seen.get(event.writer, -1):
+                    seen[event.writer] = event.n
+                    yield event
+            if state != "running":
+                return
+            time.sleep(_FOLLOW_EVERY)
+
+    def blob(self, name: str) -> Iterator[bytes]:
+        """A blob's bytes, from the journals while it is not sealed, else from the store."""
+        for each in tail.writers(self.home, self.key):
+            parts: dict[int, list[bytes]] = defaultdict(list)
+            for found in tail.live_tail(each, self.store.position(each.writer)):
+                if found.type == record.BLOB_PART:
+                    number, last, part = record.unpack_blob_part(found.body)
+                    parts[number].append(part)
+                    if last and _hash_of(parts[number]) == name:
+                        yield from parts[number]
+                        return
+        yield from self.store.blob(name)
+
+    # --- the rest of the protocol -------------------------------------------------------------------------------
+
+    def seal(self, batch: Batch) -> int:
+        """Into the store."""
+        return self.store.seal(batch)
+
+    def position(self, writer: str) -> Position:
+        """How far a writer's journal is sealed."""
+        return self.store.position(writer)
+
+    def close(self) -> None:
+        """Let go of the store."""
+        self.store.close()
+
+
+def _with_parts(parts: dict[int, list[bytes]]) -> codec.ExtHook:
+    def hook(code: int, raw: memoryview) -> Any:  # noqa: ANN401
+        if code in (codec.LOCAL_TEXT, codec.LOCAL_BYTES):
+            body = b"".join(parts.get(int.from_bytes(raw, "little"), ()))
+            return body.decode("utf-8", "surrogatepass") if code == codec.LOCAL_TEXT else body
+        return exact_hook(code, raw)
+
+    return hook
+
+
+def _hash_of(parts: list[bytes]) -> str:
+    digest = blake3()
+    for each in parts:
+        digest.update(each)
+    return name_of(digest.digest())

@@ -1,0 +1,116 @@
+"""A store that lives and dies with its process: for tests and notebooks. Same bytes, same answers, no file."""
+
+from __future__ import annotations
+
+import itertools
+import threading
+from collections.abc import Iterator
+
+from blake3 import blake3
+
+from trackway.errors import BlobNotFound, EpisodeNotFound, StoreTrouble
+from trackway.schema import ids
+from trackway.schema.canonical import digest_of
+from trackway.schema.codec import BLOBS, Encoded, decode, numbered
+from trackway.schema.episode import EpisodeSummary, fold
+from trackway.schema.events import Event
+from trackway.store import record
+from trackway.store.base import ALL, Batch, Query
+from trackway.store.payloads import APART, put_together, take_apart
+from trackway.store.record import Position
+
+_instances = itertools.count(1)
+
+
+class MemoryStore:
+    """Episodes in this process."""
+
+    def __init__(self) -> None:
+        self.key = f"memory:{next(_instances)}"
+        self._lock = threading.RLock()
+        self._episodes: dict[str, list[Encoded]] = {}
+        self._summaries: dict[str, EpisodeSummary] = {}
+        self._positions: dict[str, Position] = {}
+        self._blobs: dict[bytes, bytes] = {}
+
+    def seal(self, batch: Batch) -> int:
+        """Take the batch whole; what fails leaves nothing behind but unreferenced blobs."""
+        with self._lock:
+            stored = self._positions.get(batch.writer, record.START)
+            if batch.writer and stored != batch.start:
+                raise StoreTrouble(f"writer {batch.writer} is sealed up to {stored}, the batch starts at {batch.start}")
+            ready = list(self._ready(batch))
+            for episode, encoded in ready:
+                self._episodes.setdefault(episode, []).append(encoded)
+            for episode, group in itertools.groupby(ready, lambda each: each[0]):
+                summary = self._summaries.get(episode) or EpisodeSummary(id=episode)
+                self._summaries[episode] = fold(summary, [self._decode(each) for _, each in group])
+            if batch.writer and batch.position is not None:
+                self._positions[batch.writer] = batch.position
+            return len(ready)
+
+    def _ready(self, batch: Batch) -> Iterator[tuple[str, Encoded]]:
+        parts: dict[int, bytes] = {}
+        local: dict[int, bytes] = {}
+        for each in batch.records:
+            if each.type == record.BLOB_PART:
+                number, last, part = record.unpack_blob_part(each.body)
+                parts[number] = parts.get(number, b"") + part
+                if last:
+                    local[number] = self._keep(parts.pop(number))
+                continue
+            encoded = Encoded(each.body, each.flags, each.schema)
+            if encoded.flags & BLOBS or len(encoded.body) >= APART:
+                encoded = take_apart(encoded, self._keep, local)
+            self._decode(encoded)  # what cannot be read back is refused now
+            yield ids.from_bytes(each.episode), encoded
+
+    def _keep(self, body: bytes) -> bytes:
+        digest = blake3(body).digest()
+        self._blobs[digest] = body
+        return digest
+
+    def _decode(self, encoded: Encoded) -> Event:
+        return decode(encoded, put_together(self._fetch))
+
+    def _fetch(self, digest: bytes) -> Iterator[bytes]:
+        if digest not in self._blobs:
+            raise BlobNotFound(f"no blob blake3:{digest.hex()}")
+        yield self._blobs[digest]
+
+    def position(self, writer: str) -> Position:
+        """How far this writer's journal is sealed."""
+        return self._positions.get(writer, record.START)
+
+    def episodes(self, query: Query = ALL) -> Iterator[EpisodeSummary]:
+        """The summaries that match, in the order asked for."""
+        with self._lock:
+            matching = [each for each in self._summaries.values() if query.takes(each)]
+        yield from query.ordered(matching)
+
+    def find(self, ref: str) -> list[str]:
+        """The ids that a whole id, prefix, suffix or ``last`` names."""
+        if ref == ids.LAST:
+            return [each.id for each in self.episodes(Query(limit=1))]
+        return [each for each in self._summaries if ids.matches(ref, each)]
+
+    def episode(self, episode_id: str) -> EpisodeSummary:
+        """One summary; raises ``EpisodeNotFound``."""
+        if episode_id not in self._summaries:
+            raise EpisodeNotFound(f"no episode {episode_id}", hint="trackway ls", ref=episode_id)
+        return self._summaries[episode_id]
+
+    def events(self, episode_id: str, *, after: int = -1) -> Iterator[Event]:
+        """The events with a ``seq`` beyond ``after``, in that order."""
+        if episode_id not in self._episodes:
+            raise EpisodeNotFound(f"no episode {episode_id}", hint="trackway ls", ref=episode_id)
+        events = self._episodes[episode_id]
+        for seq in range(after + 1, len(events)):
+            yield from numbered([self._decode(events[seq])], seq)
+
+    def blob(self, name: str) -> Iterator[bytes]:
+        """A blob's bytes; raises ``BlobNotFound``."""
+        yield from self._fetch(digest_of(name))
+
+    def close(self) -> None:
+        """Nothing to let go of: what it holds stays readable."""

@@ -1,0 +1,115 @@
+"""The store's layout, as a list of steps that is only ever added to; each is one transaction with its number.
+
+Opening applies what is missing. A store with a higher number than this version knows is refused, never guessed at.
+Text that people search is kept in TEXT columns for that purpose only; what is read back comes from frames.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from pathlib import Path
+from typing import Final
+
+from trackway.errors import NotAStore, StoreTooNew
+from trackway.schema.version import STORE
+
+APPLICATION_ID: Final = 0x54524B57  # "TRKW"
+
+_M001: Final = """
+CREATE TABLE writers (
+    id          INTEGER PRIMARY KEY,
+    writer      TEXT NOT NULL UNIQUE,
+    about       TEXT NOT NULL,
+    activation  INTEGER NOT NULL,
+    "offset"    INTEGER NOT NULL
+);
+CREATE TABLE episodes (
+    id          INTEGER PRIMARY KEY,
+    uuid        BLOB NOT NULL UNIQUE,
+    next_seq    INTEGER NOT NULL,
+    tail_bytes  INTEGER NOT NULL,
+    tail_events INTEGER NOT NULL,
+    started_at  INTEGER,
+    ended_at    INTEGER,
+    task        TEXT,
+    variant     TEXT,
+    agent       TEXT,
+    model       TEXT,
+    outcome     TEXT,
+    score       REAL,
+    n_events    INTEGER NOT NULL,
+    n_steps     INTEGER NOT NULL,
+    summary     BLOB NOT NULL
+);
+CREATE INDEX episodes_started ON episodes (started_at);
+CREATE TABLE words (id INTEGER PRIMARY KEY, word TEXT NOT NULL UNIQUE);
+CREATE TABLE episode_tools (tool INTEGER NOT NULL, episode INTEGER NOT NULL, PRIMARY KEY (tool, episode)) WITHOUT ROWID;
+CREATE TABLE episode_tags (tag INTEGER NOT NULL, episode INTEGER NOT NULL, PRIMARY KEY (tag, episode)) WITHOUT ROWID;
+CREATE TABLE frames (
+    id          INTEGER PRIMARY KEY,
+    episode     INTEGER NOT NULL,
+    first_seq   INTEGER NOT NULL,
+    n           INTEGER NOT NULL,
+    flags       INTEGER NOT NULL,
+    "schema"    INTEGER NOT NULL,
+    checksum    INTEGER NOT NULL,
+    body        BLOB NOT NULL
+);
+CREATE UNIQUE INDEX frames_of_episode ON frames (episode, first_seq);
+CREATE TABLE tail (
+    episode     INTEGER NOT NULL,
+    seq         INTEGER NOT NULL,
+    flags       INTEGER NOT NULL,
+    "schema"    INTEGER NOT NULL,
+    checksum    INTEGER NOT NULL,
+    body        BLOB NOT NULL,
+    PRIMARY KEY (episode, seq)
+) WITHOUT ROWID;
+CREATE TABLE events (
+    episode     INTEGER NOT NULL,
+    seq         INTEGER NOT NULL,
+    kind        INTEGER NOT NULL,
+    after_us    INTEGER,
+    tool        INTEGER,
+    PRIMARY KEY (episode, seq)
+) WITHOUT ROWID;
+CREATE TABLE blobs (
+    id          INTEGER PRIMARY KEY,
+    hash        BLOB NOT NULL UNIQUE,
+    size        INTEGER NOT NULL,
+    checksum    INTEGER,
+    body        BLOB
+);
+CREATE TABLE chunks (
+    blob        INTEGER NOT NULL,
+    i           INTEGER NOT NULL,
+    checksum    INTEGER NOT NULL,
+    body        BLOB NOT NULL
+);
+CREATE UNIQUE INDEX chunks_of_blob ON chunks (blob, i);
+CREATE TABLE blob_refs (blob INTEGER NOT NULL, episode INTEGER NOT NULL, PRIMARY KEY (blob, episode)) WITHOUT ROWID;
+"""
+
+MIGRATIONS: Final = (_M001,)
+
+
+def check_version(connection: sqlite3.Connection, path: Path) -> int:
+    """The store's layout number, 0 for an empty file; raises where it is not ours or not ours yet."""
+    (application,) = connection.execute("PRAGMA application_id").fetchone()
+    (version,) = connection.execute("PRAGMA user_version").fetchone()
+    (tables,) = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
+    if application != APPLICATION_ID and tables:
+        raise NotAStore(f"{path} is a SQLite file of another program", hint="name another file with --store", path=path)
+    if version > STORE:
+        raise StoreTooNew(
+            f"store {path} is format {version}, this trackway reads up to {STORE}", hint="pip install -U trackway", path=path
+        )
+    return int(version)
+
+
+def migrate(connection: sqlite3.Connection, version: int) -> None:
+    """Apply the steps that are missing, each in a transaction of its own with the number it leads to."""
+    for number, script in enumerate(MIGRATIONS[version:], start=version + 1):
+        connection.executescript(
+            f"BEGIN IMMEDIATE;{script}PRAGMA application_id={APPLICATION_ID};PRAGMA user_version={number};COMMIT;"
+        )

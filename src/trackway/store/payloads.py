@@ -1,0 +1,91 @@
+"""Large values leave an event on its way into a store and come back on the way out.
+
+A string or byte string of ``APART`` bytes or more, and a list of tools, become blobs named by their content hash; the
+event keeps a reference in their place. Which store keeps the blob is the caller's business: this file only walks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any, Final
+
+import msgspec
+
+from trackway.schema import codec
+from trackway.schema.codec import BLOBS, EXACT, Encoded, Ext, exact, exact_hook, tree_of
+
+APART: Final = 4096
+_TOOLS_APART: Final = 1024
+
+Keep = Callable[[bytes], bytes]
+"""Stores bytes, returns their digest."""
+
+Fetch = Callable[[bytes], Iterable[bytes]]
+"""Returns the bytes of a digest, piece by piece."""
+
+_REFERENCES: Final = (codec.BLOB_TEXT, codec.BLOB_BYTES, codec.BLOB_VALUE)
+
+
+def take_apart(encoded: Encoded, keep: Keep, local: dict[int, bytes]) -> Encoded:
+    """The event with its large values kept as blobs; ``local`` maps the journal's blob numbers to digests."""
+    tree = tree_of(encoded.body, exact_hook)
+    tools = tree.get("tools")
+    if tools is not None and not isinstance(tools, Ext):
+        packed = codec.encode_fast(exact(tools))
+        if len(packed) >= _TOOLS_APART:
+            tree["tools"] = Ext(codec.BLOB_VALUE, keep(packed))
+    body = codec.encode_fast(exact(_apart(tree, keep, local)))
+    return Encoded(body, encoded.flags | BLOBS | EXACT, encoded.schema)
+
+
+def _apart(value: Any, keep: Keep, local: dict[int, bytes]) -> Any:  # noqa: ANN401
+    if isinstance(value, str):
+        if len(value) < APART:
+            return value
+        return Ext(codec.BLOB_TEXT, keep(value.encode("utf-8", "surrogatepass")))
+    if isinstance(value, bytes):
+        return Ext(codec.BLOB_BYTES, keep(value)) if len(value) >= APART else value
+    if isinstance(value, dict):
+        return {key: _apart(each, keep, local) for key, each in value.items()}
+    if isinstance(value, list):
+        return [_apart(each, keep, local) for each in value]
+    if isinstance(value, Ext) and value.code in (codec.LOCAL_TEXT, codec.LOCAL_BYTES):
+        digest = local[int.from_bytes(value.data, "little")]
+        return Ext(codec.BLOB_TEXT if value.code == codec.LOCAL_TEXT else codec.BLOB_BYTES, digest)
+    return value
+
+
+def references(body: bytes) -> set[bytes]:
+    """The digests of all blobs an event's bytes refer to."""
+    found: set[bytes] = set()
+
+    def note(code: int, raw: memoryview) -> None:
+        if code in _REFERENCES:
+            found.add(bytes(raw))
+
+    msgspec.msgpack.decode(body, ext_hook=note)
+    return found
+
+
+def put_together(fetch: Fetch) -> codec.ExtHook:
+    """The hook that reads references as what they stand for."""
+
+    def hook(code: int, raw: memoryview) -> Any:  # noqa: ANN401
+        if code == codec.BLOB_TEXT:
+            return b"".join(fetch(bytes(raw))).decode("utf-8", "surrogatepass")
+        if code == codec.BLOB_BYTES:
+            return b"".join(fetch(bytes(raw)))
+        if code == codec.BLOB_VALUE:
+            return msgspec.msgpack.decode(b"".join(fetch(bytes(raw))), ext_hook=exact_hook)
+        return exact_hook(code, raw)
+
+    return hook
+
+
+def left_out(code: int, raw: memoryview) -> Any:  # noqa: ANN401
+    """A hook for whoever needs an event's small fields only: large ones read as empty."""
+    if code in (codec.BLOB_TEXT, codec.LOCAL_TEXT):
+        return ""
+    if code in (codec.BLOB_BYTES, codec.LOCAL_BYTES):
+        return b""
+    return None if code == codec.BLOB_VALUE else exact_hook(code, raw)

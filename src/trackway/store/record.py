@@ -1,0 +1,178 @@
+"""The journal's bytes: segments of records, written and read in one file so that the two cannot drift apart.
+
+    segment   = header (64 bytes) record*
+    header    = magic 8s | version u16 | 0 u16 | activation u32 | writer 16s | made at u64 | 0 | xxh3 u64 of the 56 before
+    record    = length u32 | meta u32 | xxh3 u64 | body, padded with zeros to 8 bytes
+    meta      = type u8 | codec flags u8 | schema u16
+    body      = episode id (16 bytes) + event, or + blob number u32 | last u8 | bytes
+
+The checksum is seeded with the record's offset and meta, so bytes in a wrong place are not taken for a record. The header
+of a record is stored after its body: a reader that sees it sees the body. Length 0 is where writing stopped.
+``activation`` is 0 until the segment is taken into use; the order of activations is the order of writing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from struct import Struct
+from typing import Final, NamedTuple
+
+from xxhash import xxh3_64_intdigest
+
+from trackway.schema.version import JOURNAL, SCHEMA
+
+MAGIC: Final = b"TRACKWAY"
+SEGMENT_HEADER: Final = 64
+RECORD_HEADER: Final = 16
+EPISODE: Final = 16
+
+EVENT: Final = 1
+BLOB_PART: Final = 2
+PLAIN_EVENT: Final = (SCHEMA << 16) | EVENT
+
+_segment = Struct("<8sHHI16sQ16s")
+_record = Struct("<IIQ")
+_u64 = Struct("<Q")
+_blob = Struct("<IB")
+pack_header = _record.pack
+_unpack_header = _record.unpack_from
+
+
+class Position(NamedTuple):
+    """A place in a journal: everything before it is meant."""
+
+    activation: int
+    offset: int
+
+
+START: Final = Position(0, 0)
+
+
+class Record(NamedTuple):
+    """One record as it was read: what it is, for which episode, its bytes, and where the next one starts."""
+
+    type: int
+    flags: int
+    schema: int
+    episode: bytes
+    body: bytes
+    start: int
+    end: int
+
+
+class Damage(NamedTuple):
+    """Bytes that are no record, found in a dead writer's segment."""
+
+    start: int
+    end: int
+    body: bytes
+
+
+class SegmentHeader(NamedTuple):
+    """The stamp of a segment."""
+
+    version: int
+    activation: int
+    writer: str
+    made_at: int
+
+
+def meta_of(kind: int, flags: int, schema: int) -> int:
+    """A record's meta word."""
+    return (schema << 16) | (flags << 8) | kind
+
+
+def checksum(body: bytes, offset: int, meta: int) -> int:
+    """A record's checksum, bound to its place."""
+    return xxh3_64_intdigest(body, (offset << 32) | meta)
+
+
+def padded(end: int) -> int:
+    """The next multiple of 8: where the next record starts."""
+    return (end + 7) & ~7
+
+
+def pack_segment_header(writer: str, activation: int, made_at: int) -> bytes:
+    """The 64 bytes at the start of a segment."""
+    head = _segment.pack(MAGIC, JOURNAL, 0, activation, writer.encode(), made_at, b"")
+    return head + _u64.pack(xxh3_64_intdigest(head))
+
+
+def read_segment_header(segment: bytes) -> SegmentHeader | None:
+    """The stamp; None where the segment was never taken into use, or its stamp is damaged."""
+    if len(segment) < SEGMENT_HEADER:
+        return None
+    magic, version, _, activation, writer, made_at, _ = _segment.unpack_from(segment)
+    intact = _u64.unpack_from(segment, SEGMENT_HEADER - 8)[0] == xxh3_64_intdigest(segment[: SEGMENT_HEADER - 8])
+    if magic != MAGIC or not intact:
+        return None
+    return SegmentHeader(version, activation, writer.decode("ascii", "replace").rstrip("\0"), made_at)
+
+
+def pack_blob_part(number: int, body: bytes, *, last: bool) -> bytes:
+    """The body of a blob part, after the episode id."""
+    return _blob.pack(number, last) + body
+
+
+def unpack_blob_part(body: bytes) -> tuple[int, bool, bytes]:
+    """Its number, whether it is the last, its bytes."""
+    number, last = _blob.unpack_from(body)
+    return number, bool(last), body[_blob.size :]
+
+
+def record_at(segment: bytes, offset: int) -> Record | None:
+    """The record at an offset; None where there is none, or none that is whole."""
+    if offset + RECORD_HEADER > len(segment):
+        return None
+    length, meta, digest = _unpack_header(segment, offset)
+    start, end = offset + RECORD_HEADER, offset + RECORD_HEADER + length
+    if length < EPISODE or end > len(segment):
+        return None
+    body = segment[start:end]
+    if checksum(body, offset, meta) != digest:
+        return None
+    return Record(meta & 0xFF, (meta >> 8) & 0xFF, meta >> 16, body[:EPISODE], body[EPISODE:], offset, padded(end))
+
+
+def live_records(segment: bytes, offset: int) -> Iterator[Record]:
+    """The records from an offset to the first place where none is: all there is to say of a living writer."""
+    while (record := record_at(segment, offset)) is not None:
+        yield record
+        offset = record.end
+
+
+def walk(segment: bytes, offset: int) -> list[tuple[int, int]] | None:
+    """Type and end of each record by the headers alone; None where they are not one chain followed by zeros only."""
+    found = []
+    while offset + RECORD_HEADER <= len(segment):
+        length, meta, _ = _unpack_header(segment, offset)
+        if not length:
+            break
+        offset = padded(offset + RECORD_HEADER + length)
+        found.append((meta & 0xFF, offset))
+    return found if offset <= len(segment) and not segment[offset:].strip(b"\0") else None
+
+
+def dead_records(segment: bytes, offset: int) -> Iterator[Record | Damage]:
+    """All records of a dead writer's segment, with the damage between them; the scan goes on behind a damaged one."""
+    used = segment.rstrip(b"\0")
+    limit = min(len(segment), padded(len(used)))
+    while offset < limit:
+        record = record_at(segment, offset)
+        if record is not None:
+            yield record
+            offset = record.end
+            continue
+        resumed = _next_record(segment, offset + 8, limit)
+        yield Damage(offset, resumed, segment[offset:resumed].rstrip(b"\0"))
+        offset = resumed
+
+
+def _next_record(segment: bytes, offset: int, limit: int) -> int:
+    offset = padded(offset)
+    while offset < limit:
+        length = int.from_bytes(segment[offset : offset + 4], "little")
+        if length and offset + RECORD_HEADER + length <= len(segment) and record_at(segment, offset) is not None:
+            return offset
+        offset += 8
+    return limit

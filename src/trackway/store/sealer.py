@@ -1,0 +1,209 @@
+"""From journals into the store, exactly once, whatever dies in between.
+
+    hold seal.lock → read from the sealed position → one transaction: events + new position → unlink what lies before it
+
+A crash before the commit leaves everything in the journal; after it, the position says what to skip. The batch starts
+where the stored position stands or the store refuses it, so even two sealers at once could not double an event.
+Journals of the dead are adopted by whoever holds the lock. A record that cannot be sealed is put aside and counted, and
+never stops the rest.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import threading
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, Final, NamedTuple
+
+from trackway.errors import StoreUnavailable
+from trackway.store import record, system, tail
+from trackway.store.base import Batch, Store
+from trackway.store.home import Home
+from trackway.store.journal import Finished, Journal, remove_folder
+from trackway.store.record import EVENT, SEGMENT_HEADER, Damage, Position, Record
+from trackway.store.tail import Piece, WriterFolder
+
+FAILPOINTS: Final = (
+    "seal:locked", "seal:before_store", "seal:stored", "seal:unlinked", "quarantine:written",
+    "adopt:found", "adopt:before_store", "adopt:stored", "adopt:removed",
+)  # fmt: skip
+"""Where a test may kill the process; each name is passed to ``failpoint`` when that point is reached."""
+
+
+class Sealed(NamedTuple):
+    """What one pass did."""
+
+    events: int = 0
+    quarantined: int = 0
+    adopted: int = 0
+    torn: int = 0
+
+    def plus(self, other: Sealed) -> Sealed:
+        """Both together."""
+        return Sealed(*(mine + theirs for mine, theirs in zip(self, other, strict=True)))
+
+
+class Sealer:
+    """Seals one process's journal and adopts those of dead ones."""
+
+    def __init__(self, home: Home, store: Store, failpoint: Callable[[str], None] = lambda _name: None) -> None:
+        self._home = home
+        self._store = store
+        self._positions: dict[str, Position] = {}
+        self._lock = threading.RLock()
+        self.failpoint = failpoint
+
+    @contextlib.contextmanager
+    def _holding(self) -> Iterator[None]:
+        with self._lock:
+            descriptor = system.open_lock(self._home.seal_lock)
+            try:
+                system.lock(descriptor, exclusive=True, wait=True)
+                self.failpoint("seal:locked")
+                yield
+            finally:
+                os.close(descriptor)
+
+    def seal(self, journal: Journal) -> Sealed:
+        """Everything this process has appended so far, into the store."""
+        end, segments = journal.written()
+        if end == self._positions.get(journal.writer, record.START):
+            return Sealed()
+        with self._holding():
+            # A keeper and a caller may both want to seal: what counts is what stands when the lock is held.
+            end, segments = journal.written()
+            if not segments or journal.folder is None:
+                return Sealed()
+            about = tail.read_about(journal.folder)
+            writer = WriterFolder(journal.writer, journal.folder, about, alive=True)
+            done = self._seal_segments(writer, segments, "seal")
+            for _ in journal.discard(self._positions[journal.writer]):
+                self.failpoint("seal:unlinked")
+            return done
+
+    def adopt(self) -> Sealed:
+        """The journals of dead processes that recorded for this store."""
+        done = Sealed()
+        if all(each.alive for each in tail.writers(self._home)):
+            return done
+        with self._holding():
+            for each in tail.writers(self._home):
+                if each.alive:
+                    continue
+                if each.about.get("store") == self._store.key:
+                    done = done.plus(self._adopt(each))
+                elif str(each.about.get("store", "")).startswith("memory:"):
+                    remove_folder(each.folder)  # its store died with its process
+        return done
+
+    def _adopt(self, dead: WriterFolder) -> Sealed:
+        self.failpoint("adopt:found")
+        done = self._seal_segments(dead, tail.segments(dead.folder), "adopt")
+        remove_folder(dead.folder)
+        self.failpoint("adopt:removed")
+        return done.plus(Sealed(adopted=1))
+
+    def _seal_segments(self, writer: WriterFolder, segments: list[Finished], step: str) -> Sealed:
+        done = Sealed()
+        start = self._store.position(writer.writer)
+        for pieces, end in _batches(segments, start):
+            self.failpoint(f"{step}:before_store")
+            done = done.plus(self._seal_batch(writer, pieces, start, end))
+            self.failpoint(f"{step}:stored")
+            start = end
+        self._positions[writer.writer] = start
+        return done
+
+    def _seal_batch(self, writer: WriterFolder, pieces: list[Piece], start: Position, end: Position) -> Sealed:
+        trouble: list[tuple[Piece, Damage, bool]] = []
+        try:
+            events = self._store.seal(Batch(_records(pieces, trouble), writer.writer, writer.about, start, end))
+        except StoreUnavailable:
+            raise
+        except Exception:  # noqa: BLE001  one record the store refuses must not stop the others
+            return self._one_by_one(writer, pieces, start)
+        return self._set_aside(writer, trouble).plus(Sealed(events=events))
+
+    def _one_by_one(self, writer: WriterFolder, pieces: list[Piece], start: Position) -> Sealed:
+        """The slow way around a record that is refused: each alone, with the blobs that belong to it."""
+        trouble: list[tuple[Piece, Damage, bool]] = []
+        done, waiting = Sealed(), []
+        for piece in pieces:
+            for each in _records([piece], trouble):
+                waiting.append(each)
+                if each.type != EVENT:
+                    continue
+                here = Position(piece.activation, each.end)
+                try:
+                    count = self._store.seal(Batch(waiting, writer.writer, writer.about, start, here))
+                    done = done.plus(Sealed(events=count))
+                except StoreUnavailable:
+                    raise
+                except Exception as error:  # noqa: BLE001  this is the one
+                    done = done.plus(self._quarantine(writer, piece, each, f"{type(error).__name__}: {error}"))
+                    self._store.seal(Batch((), writer.writer, writer.about, start, here))
+                start, waiting = here, []
+        end = Position(pieces[-1].activation, pieces[-1].end)
+        if start != end:
+            self._store.seal(Batch((), writer.writer, writer.about, start, end))
+        return done.plus(self._set_aside(writer, trouble))
+
+    def _set_aside(self, writer: WriterFolder, trouble: list[tuple[Piece, Damage, bool]]) -> Sealed:
+        done = Sealed()
+        for piece, damage, torn in trouble:
+            if torn:
+                done = done.plus(Sealed(torn=1))
+            else:
+                done = done.plus(self._quarantine(writer, piece, damage, "the bytes are not what was written"))
+        return done
+
+    def _quarantine(self, writer: WriterFolder, piece: Piece, what: Record | Damage, reason: str) -> Sealed:
+        system.make_folder(self._home.quarantine)
+        name = f"{writer.writer}-{piece.activation:06d}-{what.start:08d}"
+        about: dict[str, Any] = {"writer": writer.about, "segment": piece.activation, "offset": what.start, "reason": reason}
+        if isinstance(what, Record):
+            about.update(episode=what.episode.hex(), flags=what.flags, schema=what.schema)
+        (self._home.quarantine / f"{name}.bin").write_bytes(what.body)
+        (self._home.quarantine / f"{name}.json").write_text(json.dumps(about, indent=1))
+        self.failpoint("quarantine:written")
+        return Sealed(quarantined=1)
+
+
+def _records(pieces: Iterable[Piece], trouble: list[tuple[Piece, Damage, bool]]) -> Iterator[Record]:
+    """The records of the pieces, read one file at a time; what is no record is noted in ``trouble``."""
+    for piece in pieces:
+        body = tail.read(piece)
+        for each in record.dead_records(body, piece.start):
+            if isinstance(each, Record):
+                yield each
+            elif each.body:
+                trouble.append((piece, each, tail.is_torn(body, each)))
+
+
+def _batches(segments: list[Finished], start: Position) -> Iterator[tuple[list[Piece], Position]]:
+    """Stretches that end behind an event, a segment's worth each: blob parts stay together with the event they are for."""
+    waiting: list[Piece] = []
+    end = start
+    for activation, path, size in segments:
+        low = start.offset if activation == start.activation else SEGMENT_HEADER
+        if activation < start.activation or low >= size:
+            continue
+        end = Position(activation, size)
+        cut = _behind_last_event(tail.read(Piece(activation, path, low, size)), low)
+        if cut is None:
+            waiting.append(Piece(activation, path, low, size))
+            continue
+        yield [*waiting, Piece(activation, path, low, cut)], Position(activation, cut)
+        waiting = [Piece(activation, path, cut, size)] if cut < size else []
+    if waiting:
+        yield waiting, end
+
+
+def _behind_last_event(segment: bytes, offset: int) -> int | None:
+    walked = record.walk(segment, offset)
+    if walked is None:  # not one unbroken chain of records: look at every byte
+        found = [each for each in record.dead_records(segment, offset) if isinstance(each, Record)]
+        walked = [(each.type, each.end) for each in found]
+    return max((end for kind, end in walked if kind == EVENT), default=None)

@@ -1,0 +1,159 @@
+"""One file of a journal being written: mapped, or appended to. Same bytes, same promises, one interface.
+
+``put`` stores a whole record at ``offset`` and moves ``offset`` behind it; when it returns, a killed process keeps the
+record. ``n`` counts the events so far, over all segments of the journal. ``settle`` finds the truth again after an exception struck between the two. Not thread-safe: the journal locks.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Final, Protocol
+
+from xxhash import xxh3_64_intdigest
+
+from trackway.store import record, system
+from trackway.store.record import RECORD_HEADER, SEGMENT_HEADER, pack_header
+
+SMALLEST: Final = 256 << 10
+LARGEST: Final = 8 << 20
+_PADDING: Final = tuple(b"\0" * each for each in range(8))
+
+
+class Segment(Protocol):
+    """What the journal needs of a file it writes to."""
+
+    path: Path
+    size: int
+    offset: int
+    activation: int
+    n: int
+    unsettled: bool
+
+    def activate(self, writer: str, activation: int, made_at: int) -> None: ...
+    def put(self, meta: int, body: bytes) -> None: ...
+    def settle(self) -> record.Record | None: ...
+    def sync(self) -> None: ...
+    def close(self) -> None: ...
+
+
+class MappedSegment:
+    """A preallocated file mapped into memory: a record costs two copies and no system call."""
+
+    def __init__(self, path: Path, size: int) -> None:
+        self.path = path
+        self.size = size
+        self.offset = SEGMENT_HEADER
+        self.activation = 0
+        self.n = 0
+        self.unsettled = False
+        self._descriptor = system.create_file(path, size)
+        try:
+            self._map = system.map_file(self._descriptor, size)
+        except BaseException:
+            os.close(self._descriptor)
+            path.unlink(missing_ok=True)
+            raise
+
+    def activate(self, writer: str, activation: int, made_at: int) -> None:
+        """Stamp the segment as the next one in use."""
+        self._map[:SEGMENT_HEADER] = record.pack_segment_header(writer, activation, made_at)
+        self.activation = activation
+
+    def put(self, meta: int, body: bytes) -> None:
+        """Store one record; the header after the body, so that whoever sees the one sees the other."""
+        offset = self.offset
+        start = offset + RECORD_HEADER
+        end = start + len(body)
+        header = pack_header(len(body), meta, xxh3_64_intdigest(body, (offset << 32) | meta))
+        self.unsettled = True
+        mapped = self._map
+        mapped[start:end] = body
+        mapped[offset:start] = header
+        # No call stands between these three, so no signal handler runs between them either.
+        self.offset = (end + 7) & ~7
+        self.n += meta & record.EVENT
+        self.unsettled = False
+
+    def settle(self) -> record.Record | None:
+        """After an exception inside ``put``: the record it left whole, now counted; None where it left none."""
+        found = self._whole()
+        if found is not None:
+            self.offset = found.end
+            self.n += found.type & record.EVENT
+        self.unsettled = False
+        return found
+
+    def _whole(self) -> record.Record | None:
+        length = int.from_bytes(self._map[self.offset : self.offset + 4], "little")
+        if not length or self.offset + RECORD_HEADER + length > self.size:
+            return None
+        return record.record_at(self._map[: self.offset + RECORD_HEADER + length], self.offset)
+
+    def sync(self) -> None:
+        """Return when all records are on the disk."""
+        system.sync(self._descriptor)
+
+    def close(self) -> None:
+        """Let go of the file; its bytes stay."""
+        self._map.close()
+        os.close(self._descriptor)
+
+
+class AppendedSegment:
+    """A growing file: one write call per record, for where mapping or preallocation is not to be had."""
+
+    def __init__(self, path: Path, size: int) -> None:
+        self.path = path
+        self.size = max(size, LARGEST)
+        self.offset = SEGMENT_HEADER
+        self.activation = 0
+        self.n = 0
+        self.unsettled = False
+        self._descriptor = system.create_file(path)
+        self._write = system.writer_that_keeps_the_gil()
+
+    def activate(self, writer: str, activation: int, made_at: int) -> None:
+        """Stamp the segment as the next one in use."""
+        self._write_all(record.pack_segment_header(writer, activation, made_at))
+        self.activation = activation
+
+    def put(self, meta: int, body: bytes) -> None:
+        """Store one record with one write."""
+        offset = self.offset
+        end = offset + RECORD_HEADER + len(body)
+        header = pack_header(len(body), meta, xxh3_64_intdigest(body, (offset << 32) | meta))
+        self.unsettled = True
+        self._write_all(header + body + _PADDING[-end & 7])
+        # No call stands between these three, so no signal handler runs between them either.
+        self.offset = (end + 7) & ~7
+        self.n += meta & record.EVENT
+        self.unsettled = False
+
+    def _write_all(self, body: bytes) -> None:
+        done = self._write(self._descriptor, body)
+        while done < len(body):
+            done += self._write(self._descriptor, body[done:])
+
+    def settle(self) -> record.Record | None:
+        """After an exception inside ``put``: the record it left whole, now counted; a partial one is cut off."""
+        end = os.fstat(self._descriptor).st_size
+        written = os.pread(self._descriptor, end - self.offset, self.offset)
+        found = record.record_at(bytes(self.offset) + written, self.offset)
+        if found is not None and found.end <= end:
+            self.offset = found.end
+            self.n += found.type & record.EVENT
+        else:
+            found = None
+            os.ftruncate(self._descriptor, self.offset)
+        os.lseek(self._descriptor, self.offset, os.SEEK_SET)
+        self.unsettled = False
+        return found
+
+    def sync(self) -> None:
+        """Return when all records are on the disk."""
+        system.sync(self._descriptor)
+
+    def close(self) -> None:
+        """Let go of the file; its bytes stay."""
+        os.close(self._descriptor)

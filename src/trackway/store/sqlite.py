@@ -1,0 +1,276 @@
+"""The default store: one SQLite file in WAL mode.
+
+Created and migrated under a file lock (several processes opening a new WAL file at once fail even with a timeout).
+Commits are synchronous=FULL: what was sealed may leave the journal. Reading holds no transaction open between pieces;
+events are followed by their sequence number, which never changes, so a sealer at work beside it disturbs nothing.
+"""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Final
+
+from trackway.errors import EpisodeNotFound, NotAStore, StoreTrouble, StoreUnavailable
+from trackway.schema import ids
+from trackway.schema.canonical import digest_of
+from trackway.schema.codec import Encoded, decode, numbered
+from trackway.schema.episode import EpisodeSummary
+from trackway.schema.events import Event
+from trackway.schema.version import STORE
+from trackway.store import record, sqlite_blobs, system
+from trackway.store.base import ALL, Batch, Query
+from trackway.store.frames import Frame, Packer, check
+from trackway.store.migrations import check_version, migrate
+from trackway.store.payloads import put_together
+from trackway.store.record import Position
+from trackway.store.sqlite_seal import Sealing, decode_summary
+
+_BUSY_MS: Final = 60_000
+_WAL_LIMIT: Final = 64 << 20
+
+_POSITION = 'SELECT activation, "offset" FROM writers WHERE writer = ?'
+_SUMMARY = "SELECT summary FROM episodes WHERE uuid = ?"
+_NUMBER = "SELECT id FROM episodes WHERE uuid = ?"
+_NEWEST = "SELECT uuid FROM episodes ORDER BY started_at DESC, uuid DESC LIMIT 1"
+_BETWEEN = "SELECT uuid FROM episodes WHERE uuid BETWEEN ? AND ? LIMIT 10"
+_ENDING = "SELECT uuid FROM episodes WHERE substr(hex(uuid), ?) = ? LIMIT 10"
+_FRAME = """
+    SELECT body, n, flags, "schema", checksum, first_seq FROM frames
+    WHERE episode = ? AND first_seq <= ? ORDER BY first_seq DESC LIMIT 1"""
+_TAIL = 'SELECT body, flags, "schema", checksum, seq FROM tail WHERE episode = ? AND seq >= ? ORDER BY seq'
+_BY_WORD = "SELECT episode FROM episode_{0}s WHERE {0} = (SELECT id FROM words WHERE word = ?)"
+
+_forked: list[sqlite3.Connection] = []
+"""Connections inherited over a fork: never used, never closed, since closing one would be done on the parent's behalf."""
+
+
+class SqliteStore:
+    """Episodes in one SQLite file; safe to share between threads."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.key = f"sqlite:{path.resolve()}"
+        self._lock = threading.RLock()
+        self._packer = Packer()
+        self._words: dict[str, int] = {}
+        self._connection: sqlite3.Connection | None = None
+        self._writable = False
+        self._pid = 0
+
+    # --- writing ------------------------------------------------------------------------------------------------
+
+    def seal(self, batch: Batch) -> int:
+        """Store the batch and its position in one transaction, on the disk when this returns."""
+        with self._lock:
+            connection = self._open_for_writing()
+            words = dict(self._words)
+            try:
+                connection.execute("BEGIN IMMEDIATE")
+                count = Sealing(connection, self._packer, words).take(batch)
+                connection.execute("COMMIT")
+            except BaseException as error:
+                if connection.in_transaction:
+                    connection.execute("ROLLBACK")
+                if isinstance(error, sqlite3.OperationalError):
+                    raise self._unavailable(error) from error
+                raise
+            self._words = words
+            return count
+
+    def checkpoint(self) -> None:
+        """Move the write-ahead log into the file, as far as readers allow."""
+        with self._lock:
+            if self._connection is not None and self._writable:
+                self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+
+    # --- reading ------------------------------------------------------------------------------------------------
+
+    def position(self, writer: str) -> Position:
+        """How far this writer's journal is sealed."""
+        rows = self._rows(_POSITION, (writer,))
+        return Position(*rows[0]) if rows else record.START
+
+    def episodes(self, query: Query = ALL) -> Iterator[EpisodeSummary]:
+        """The summaries that match, in the order asked for."""
+        sql, values = _select(query)
+        for (body,) in self._rows(sql, values):
+            yield decode_summary(body)
+
+    def find(self, ref: str) -> list[str]:
+        """The ids that a whole id, prefix, suffix or ``last`` names; at most ten of each."""
+        if ref == ids.LAST:
+            return [ids.from_bytes(each) for (each,) in self._rows(_NEWEST, ())]
+        wanted = ref.replace("-", "").lower()
+        if len(wanted) > 32 or not all(each in "0123456789abcdef" for each in wanted):
+            return []
+        low, high = bytes.fromhex(wanted.ljust(32, "0")), bytes.fromhex(wanted.ljust(32, "f"))
+        rows = self._rows(_BETWEEN, (low, high))
+        if not rows:
+            rows = self._rows(_ENDING, (-len(wanted), wanted.upper()))
+        return [each for each in (ids.from_bytes(raw) for (raw,) in rows) if ids.matches(ref, each)]
+
+    def episode(self, episode_id: str) -> EpisodeSummary:
+        """One summary; raises ``EpisodeNotFound``."""
+        rows = self._rows(_SUMMARY, (ids.to_bytes(episode_id),))
+        if not rows:
+            raise EpisodeNotFound(f"no episode {episode_id}", hint="trackway ls", ref=episode_id)
+        return decode_summary(rows[0][0])
+
+    def events(self, episode_id: str, *, after: int = -1) -> Iterator[Event]:
+        """The events with a ``seq`` beyond ``after``, in that order, a frame at a time."""
+        rows = self._rows(_NUMBER, (ids.to_bytes(episode_id),))
+        if not rows:
+            raise EpisodeNotFound(f"no episode {episode_id}", hint="trackway ls", ref=episode_id)
+        number, wanted = rows[0][0], after + 1
+        while True:
+            piece = self._frame_with(number, wanted) or self._tail_from(number, wanted)
+            # Between the two questions a sealer may have moved the tail into a frame: ask once more before ending.
+            piece = piece or self._frame_with(number, wanted)
+            if not piece:
+                return
+            yield from piece
+            wanted = (piece[-1].seq or 0) + 1
+
+    def _frame_with(self, number: int, wanted: int) -> list[Event]:
+        rows = self._rows(_FRAME, (number, wanted))
+        if not rows or rows[0][5] + rows[0][1] <= wanted:
+            return []
+        first = rows[0][5]
+        with self._lock:
+            frame = Frame(*rows[0][:5])
+            events = self._packer.unpack(frame, where=f"frame {number}/{first}", hook=put_together(self._fetch))
+        return numbered(events, first)[wanted - first :]
+
+    def _tail_from(self, number: int, wanted: int) -> list[Event]:
+        events: list[Event] = []
+        for body, flags, schema, checksum, _ in self._rows(_TAIL, (number, wanted)):
+            if check(body) != checksum:
+                raise StoreTrouble(f"the checksum of event {number}/{wanted + len(events)} does not hold")
+            events.append(decode(Encoded(body, flags, schema), put_together(self._fetch)))
+        return numbered(events, wanted)
+
+    def blob(self, name: str) -> Iterator[bytes]:
+        """A blob's bytes, chunk by chunk; raises ``BlobNotFound``."""
+        yield from self._fetch(digest_of(name))
+
+    def _fetch(self, digest: bytes) -> Iterator[bytes]:
+        connection = self._open()
+        return sqlite_blobs.fetch(connection or sqlite3.connect(":memory:"), self._packer, digest)
+
+    def _rows(self, sql: str, values: tuple[Any, ...]) -> list[Any]:
+        with self._lock:
+            connection = self._open()
+            try:
+                return connection.execute(sql, values).fetchall() if connection is not None else []
+            except sqlite3.OperationalError as error:
+                raise self._unavailable(error) from error
+            except sqlite3.DatabaseError as error:
+                raise StoreTrouble(f"{self.path}: {error}", hint="trackway doctor", path=self.path) from error
+
+    # --- opening ------------------------------------------------------------------------------------------------
+
+    def _open(self) -> sqlite3.Connection | None:
+        """A connection to read with; None while there is no file. Readers create nothing."""
+        if self._connection is not None and self._pid != os.getpid():
+            _forked.append(self._connection)
+            self._connection = None
+        if self._connection is None and self.path.exists() and self.path.stat().st_size:
+            self._connection, self._pid, self._writable = self._connect(), os.getpid(), False
+            if check_version(self._connection, self.path) < STORE:
+                self._open_for_writing()
+        return self._connection
+
+    def _open_for_writing(self) -> sqlite3.Connection:
+        if self._connection is not None and self._pid != os.getpid():
+            _forked.append(self._connection)
+            self._connection = None
+        if self._connection is not None and self._writable:
+            return self._connection
+        system.make_folder(self.path.parent)
+        descriptor = system.open_lock(self.path.with_suffix(".lock"))
+        try:
+            system.lock(descriptor, exclusive=True, wait=True)
+            if not self.path.exists():
+                os.close(os.open(self.path, os.O_CREAT | os.O_WRONLY, system.FILE_MODE))
+            connection = self._connection or self._connect()
+            self._connection, self._pid = connection, os.getpid()
+            version = check_version(connection, self.path)
+            if not version:
+                connection.execute("PRAGMA auto_vacuum=INCREMENTAL")
+            connection.execute("PRAGMA journal_mode=WAL")
+            connection.execute("PRAGMA synchronous=FULL")
+            connection.execute(f"PRAGMA journal_size_limit={_WAL_LIMIT}")
+            migrate(connection, version)
+            self._writable = True
+            return connection
+        except sqlite3.OperationalError as error:
+            raise self._unavailable(error) from error
+        finally:
+            os.close(descriptor)
+
+    def _connect(self) -> sqlite3.Connection:
+        try:
+            connection = self._try_connect(f"{self.path.absolute().as_uri()}?mode=rw")
+        except sqlite3.OperationalError:
+            # A read-only place cannot hold the -shm file WAL needs; immutable reads what was checkpointed.
+            try:
+                connection = self._try_connect(f"{self.path.absolute().as_uri()}?immutable=1")
+            except sqlite3.OperationalError as error:
+                raise self._unavailable(error) from error
+        except sqlite3.DatabaseError as error:
+            raise NotAStore(f"{self.path} is no SQLite file: {error}", hint="name another with --store", path=self.path) from error
+        return connection
+
+    def _try_connect(self, uri: str) -> sqlite3.Connection:
+        connection = sqlite3.connect(uri, uri=True, isolation_level=None, check_same_thread=False, timeout=_BUSY_MS / 1000)
+        try:
+            connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
+        except sqlite3.Error:
+            connection.close()
+            raise
+        return connection
+
+    def _unavailable(self, error: sqlite3.Error) -> StoreUnavailable:
+        return StoreUnavailable(f"store {self.path}: {error}", hint="see `trackway doctor`", path=self.path)
+
+    def close(self) -> None:
+        """Let go of the file."""
+        with self._lock:
+            if self._connection is not None and self._pid == os.getpid():
+                self._connection.close()
+            self._connection, self._writable = None, False
+
+
+def _select(query: Query) -> tuple[str, tuple[Any, ...]]:
+    """The SQL of a query."""
+    where: list[str] = []
+    values: list[Any] = []
+    for column in ("variant", "agent", "model", "outcome"):
+        wanted = getattr(query, column)
+        if column == "outcome" and wanted == "none":
+            where.append("outcome IS NULL")
+        elif wanted is not None:
+            where.append(f"{column} = ?")
+            values.append(wanted)
+    for column in ("tool", "tag"):
+        if getattr(query, column) is not None:
+            where.append(f"id IN ({_BY_WORD.format(column)})")
+            values.append(getattr(query, column))
+    for clause, wanted in (("started_at >= ?", query.since), ("started_at < ?", query.until)):
+        if wanted is not None:
+            where.append(clause)
+            values.append(wanted)
+    if query.task is not None:
+        where.append("instr(lower(task), ?) > 0")
+        values.append(query.task.lower())
+    direction = "DESC" if query.newest_first else "ASC"
+    sql = f"SELECT summary FROM episodes {'WHERE ' + ' AND '.join(where) if where else ''}"  # noqa: S608  names above
+    sql += f" ORDER BY {query.sort} {direction} NULLS LAST, uuid {direction}"
+    if query.limit is not None:
+        sql += " LIMIT ?"
+        values.append(query.limit)
+    return sql, tuple(values)

@@ -1,0 +1,142 @@
+"""Every operating-system call that durability rests on, in one place.
+
+Nothing else in trackway allocates, maps, locks or syncs a file, so what a platform lacks is answered here: where
+``mmap`` or ``posix_fallocate`` is missing the journal appends with a plain write (``can_map`` says so).
+Files are made for their owner only.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import errno
+import mmap
+import os
+import socket
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Final
+
+FILE_MODE: Final = 0o600
+FOLDER_MODE: Final = 0o700
+NO_MAPPING: Final = frozenset({errno.ENODEV, errno.EOPNOTSUPP, errno.ENOSYS, errno.EINVAL})
+"""What a file system answers that cannot preallocate or map; anything else is trouble, and said."""
+
+try:
+    import fcntl
+except ImportError:  # pragma: no cover  Windows has no flock; the whole journal directory is one process's own there
+    fcntl = None  # type: ignore[assignment]
+
+_sync: Callable[[int], None] = getattr(os, "fdatasync", os.fsync)
+
+
+def can_map() -> bool:
+    """Whether this platform has what the mapped journal needs; a file system may still refuse."""
+    return hasattr(os, "posix_fallocate") and sys.platform.startswith("linux")
+
+
+def make_folder(path: Path) -> None:
+    """The folder and its parents, for the owner only."""
+    path.mkdir(mode=FOLDER_MODE, parents=True, exist_ok=True)
+
+
+def create_file(path: Path, size: int = 0) -> int:
+    """A new file, never an existing one, with ``size`` bytes really allocated: a full disk says so here, not later."""
+    descriptor = os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR | os.O_CLOEXEC, FILE_MODE)
+    if size:
+        try:
+            os.posix_fallocate(descriptor, 0, size)
+        except BaseException:
+            os.close(descriptor)
+            path.unlink(missing_ok=True)
+            raise
+    return descriptor
+
+
+def map_file(descriptor: int, size: int) -> mmap.mmap:
+    """The file as writable shared memory."""
+    return mmap.mmap(descriptor, size, mmap.MAP_SHARED, mmap.PROT_READ | mmap.PROT_WRITE)
+
+
+def sync(descriptor: int) -> None:
+    """Return when the file's bytes are on the disk."""
+    _sync(descriptor)
+
+
+def sync_folder(path: Path) -> None:
+    """Return when the names in a folder are on the disk."""
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    except OSError as error:  # some file systems cannot sync a folder, and need not
+        if error.errno not in (errno.EINVAL, errno.ENOTSUP):
+            raise
+    finally:
+        os.close(descriptor)
+
+
+def open_lock(path: Path) -> int:
+    """A descriptor to lock on; the file is made if need be."""
+    return os.open(path, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, FILE_MODE)
+
+
+def lock(descriptor: int, *, exclusive: bool, wait: bool) -> bool:
+    """Take an advisory lock that dies with its last holder; False where another has it and we may not wait."""
+    if fcntl is None:
+        return True
+    mode = (fcntl.LOCK_EX if exclusive else fcntl.LOCK_SH) | (0 if wait else fcntl.LOCK_NB)
+    try:
+        fcntl.flock(descriptor, mode)
+    except OSError as error:
+        if error.errno in (errno.EWOULDBLOCK, errno.EACCES):
+            return False
+        raise
+    return True
+
+
+def is_locked(path: Path) -> bool:
+    """Whether a living process holds the lock of this file. A missing file is held by nobody."""
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    except OSError:
+        return False
+    try:
+        return not lock(descriptor, exclusive=False, wait=False)
+    finally:
+        os.close(descriptor)
+
+
+def writer_that_keeps_the_gil() -> Callable[[int, bytes], int]:
+    """``write(2)`` without releasing the GIL: a released one costs a switch interval to win back beside a busy thread."""
+    try:
+        library = ctypes.PyDLL(None, use_errno=True)
+        raw = library.write
+    except (AttributeError, OSError, TypeError):  # pragma: no cover  no C library to be had by name
+        return os.write
+    raw.argtypes = (ctypes.c_int, ctypes.c_char_p, ctypes.c_size_t)
+    raw.restype = ctypes.c_ssize_t
+
+    def write(descriptor: int, body: bytes) -> int:
+        while (done := raw(descriptor, body, len(body))) < 0:
+            number = ctypes.get_errno()
+            if number != errno.EINTR:
+                raise OSError(number, os.strerror(number))
+        return int(done)
+
+    return write
+
+
+def host_name() -> str:
+    """This machine's name, for display."""
+    return socket.gethostname()
+
+
+def is_alive(pid: int) -> bool:
+    """Whether a process of that number exists; for display only, numbers are reused."""
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True
+    return True
