@@ -7,6 +7,7 @@ not: an event is never placed before an earlier one of its own writer, nor befor
 from __future__ import annotations
 
 from collections.abc import Iterable
+from itertools import pairwise
 
 from trackway.schema.events import Event
 
@@ -20,7 +21,7 @@ def ordered(events: Iterable[Event]) -> list[Event]:
     ['a', 'b']
     """
     found = list(events)
-    if len({each.writer for each in found}) > 1 or any(a.n > b.n for a, b in zip(found, found[1:], strict=False)):
+    if len({each.writer for each in found}) > 1 or any(a.n > b.n for a, b in pairwise(found)):
         found = _by_time(found)
     return _after_parents(found) if any(each.parent is not None for each in found) else found
 

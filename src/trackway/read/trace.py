@@ -1,4 +1,4 @@
-"""trace(events): all of a turn in seed 001's form, failed, timed-out and unanswered calls included, text beside calls too.
+"""trace(events): all of a turn in seed 001's form: failed, timed-out and unanswered calls, text beside calls, all.
 
 A sub-agent has a conversation of its own, so it has traces of its own.
 """

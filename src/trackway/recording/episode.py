@@ -1,7 +1,7 @@
 """The live episode: what an agent's loop calls, one method per kind of event.
 
-``user`` opens a turn. Calls without a result between them share a batch: they were made at once. What a model produced is
-tied to the model call before it. An agent inside the episode has a view of its own, with its own turns and batches.
+``user`` opens a turn. Calls without a result between them share a batch: they were made at once. What a model produced
+is tied to the model call before it. An agent inside the episode has a view of its own, with its own turns and batches.
 Every method checks and coerces what it is given, then appends; when it returns, the event is as safe as promised.
 """
 
@@ -104,16 +104,24 @@ class Episode(AgentView):
             self.context("set", system_prompt=system_prompt, tools=tools)
 
     def end(
-        self, outcome: str | None = None, *, score: float | None = None, reason: str | None = None, error: str | None = None
+        self,
+        outcome: str | None = None,
+        *,
+        score: float | None = None,
+        reason: str | None = None,
+        error: str | None = None,
     ) -> None:
         """Say how it ended: success, partial, failure, abandoned, or None where nobody knows."""
         core = self._core
         if outcome is not None and outcome not in OUTCOMES:
-            raise UnknownOutcome(f"outcome is {outcome!r}", hint=f"one of {', '.join(OUTCOMES)}, or None", outcome=outcome)
+            raise UnknownOutcome(
+                f"outcome is {outcome!r}", hint=f"one of {', '.join(OUTCOMES)}, or None", outcome=outcome
+            )
         if core.ended:
             raise EpisodeClosed(f"episode {ids.short(core.id)} has ended already", episode=core.id)
         fields = {
-            "at": core.clock(), "turn": self._turn, "outcome": outcome, "score": None if score is None else float(score),
+            "at": core.clock(), "turn": self._turn, "outcome": outcome,
+            "score": None if score is None else float(score),
             "reason": None if reason is None else text_of(reason), "error": error, "lost": core.recorder.lost(core.id),
         }  # fmt: skip
         core.ended = True

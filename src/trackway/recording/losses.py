@@ -6,12 +6,12 @@ import contextlib
 import json
 import os
 import sys
-import threading
 from collections import Counter, defaultdict
 
 from trackway.schema import ids
 from trackway.store import system
 from trackway.store.home import Home
+from trackway.store.locks import ForkSafeLock
 
 
 class Losses:
@@ -19,7 +19,7 @@ class Losses:
 
     def __init__(self, home: Home) -> None:
         self._home = home
-        self._lock = threading.Lock()
+        self._lock = ForkSafeLock()
         self._by_episode: dict[str, Counter[str]] = defaultdict(Counter)
         self._told: set[str] = set()
 

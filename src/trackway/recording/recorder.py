@@ -12,7 +12,6 @@ from __future__ import annotations
 import atexit
 import itertools
 import os
-import threading
 import time
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Self
@@ -29,6 +28,7 @@ from trackway.store.home import Home
 from trackway.store.journal import Journal, Payload, Pending
 from trackway.store.keeper import Keeper
 from trackway.store.live import LiveStore
+from trackway.store.locks import ForkSafeLock
 from trackway.store.sealer import Sealed, Sealer
 
 
@@ -59,7 +59,7 @@ class Recorder:
         self.clock = clock
         self._entropy = entropy
         self._closed = False
-        self._starting = threading.RLock()
+        self._starting = ForkSafeLock()
         self._losses = Losses(self.home)
         self._sealer = Sealer(self.home, self.store)
         self._keeper: Keeper | None = None
@@ -113,13 +113,17 @@ class Recorder:
         live = LiveStore(self.home, self.store)
         summary = live.episode(live.resolve(episode_id))
         if summary.ended_at is not None:
-            raise EpisodeClosed(f"episode {ids.short(summary.id)} has ended", hint="start a new one", episode=summary.id)
+            raise EpisodeClosed(
+                f"episode {ids.short(summary.id)} has ended", hint="start a new one", episode=summary.id
+            )
         core = Core(self, summary.id, capture="off" if settings.is_disabled() else summary.capture, guard=guard)
         return Episode(core, turn=summary.n_turns)
 
     # --- the append path ----------------------------------------------------------------------------------------
 
-    def put(self, episode: bytes, kind: type[Event], fields: dict[str, Any], payloads: tuple[Payload, ...] = ()) -> bool:
+    def put(
+        self, episode: bytes, kind: type[Event], fields: dict[str, Any], payloads: tuple[Payload, ...] = ()
+    ) -> bool:
         """Append one event as safely as promised; False where it could not be kept (counted, never raised)."""
         if self._closed:
             self._check_open()
@@ -184,7 +188,9 @@ class Recorder:
 
     def _on_sealed(self, done: Sealed) -> None:
         if done.quarantined:
-            self._losses.trouble(f"{done.quarantined} record(s) could not be sealed and were put aside: trackway doctor")
+            self._losses.trouble(
+                f"{done.quarantined} record(s) could not be sealed and were put aside: trackway doctor"
+            )
 
     # --- ending -------------------------------------------------------------------------------------------------
 
@@ -235,7 +241,7 @@ def _text(value: Any) -> str | None:  # noqa: ANN401
 
 
 _shared: dict[tuple[str, str], Recorder] = {}
-_sharing = threading.RLock()
+_sharing = ForkSafeLock()
 
 
 def shared_recorder(home: str | os.PathLike[str] | None, store: str | os.PathLike[str] | Store | None) -> Recorder:

@@ -33,7 +33,7 @@ class ModelRequest:
         token_ids: Any = None,  # noqa: ANN401
         logprobs: Any = None,  # noqa: ANN401
     ) -> None:
-        """The answer is in, or will not come. ``usage_from`` says how the counts are known: provider, estimated …"""
+        """The answer is in, or will not come. ``usage_from`` says how the counts are known (provider, estimated)."""
         if latency_ms is None:
             latency_ms = (time.perf_counter() - self._started) * 1000
         counts = plain(usage)

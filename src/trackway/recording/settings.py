@@ -65,7 +65,9 @@ def one_of(what: str, value: str, known: tuple[str, ...]) -> str:
     return value
 
 
-def open_store(store: str | os.PathLike[str] | Store | None = None, *, home: str | os.PathLike[str] | None = None) -> LiveStore:
+def open_store(
+    store: str | os.PathLike[str] | Store | None = None, *, home: str | os.PathLike[str] | None = None
+) -> LiveStore:
     """Open a store to read: what is sealed and what running processes have in their journals.
 
     >>> import trackway

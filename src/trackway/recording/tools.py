@@ -128,7 +128,7 @@ def _whole(items: list[Any]) -> Any:  # noqa: ANN401
 
 
 def _generator(function: Callable[..., Any], name: str, signature: inspect.Signature) -> Callable[..., Any]:
-    def wrapper(*args: Any, **named: Any) -> Generator[Any, Any, Any]:
+    def wrapper(*args: Any, **named: Any) -> Generator[Any, Any, Any]:  # noqa: ANN401
         recorded = _Recorded(name, signature, args, named)
         items: list[Any] = []
         inner = function(*args, **named)
@@ -157,7 +157,7 @@ def _generator(function: Callable[..., Any], name: str, signature: inspect.Signa
 
 
 def _async_generator(function: Callable[..., Any], name: str, signature: inspect.Signature) -> Callable[..., Any]:
-    async def wrapper(*args: Any, **named: Any) -> AsyncGenerator[Any, Any]:
+    async def wrapper(*args: Any, **named: Any) -> AsyncGenerator[Any, Any]:  # noqa: ANN401
         recorded = _Recorded(name, signature, args, named)
         items: list[Any] = []
         inner = function(*args, **named)

@@ -59,8 +59,8 @@ class AgentView:
         core = self._core
         if core.ended:
             raise EpisodeClosed(
-                f"episode {ids.short(core.id)} has ended; this {kind.kind} came after", hint="label() may follow the end",
-                episode=core.id,
+                f"episode {ids.short(core.id)} has ended; this {kind.kind} came after",
+                hint="label() may follow the end", episode=core.id,
             )  # fmt: skip
         fields["at"] = core.clock()
         fields["turn"] = self._turn
@@ -171,7 +171,11 @@ class AgentView:
         """A request to a model, before it is sent; call ``done`` on what this returns. Only new messages are stored."""
         call_id = self._core.recorder.new_id("m")
         self._model_call, self._in_batch = call_id, False
-        fields: dict[str, Any] = {"id": call_id, "model": None if model is None else text_of(model), "attempt": int(attempt)}
+        fields: dict[str, Any] = {
+            "id": call_id,
+            "model": None if model is None else text_of(model),
+            "attempt": int(attempt),
+        }
         if parameters is not None:
             fields["parameters"] = plain(dict(parameters))
         if tools is not None:
@@ -203,7 +207,13 @@ class AgentView:
         self._put(kinds.Context, fields)
 
     def reward(
-        self, value: float | None, *, name: str = "reward", scope: str = "step", source: str | None = None, ended: str | None = None
+        self,
+        value: float | None,
+        *,
+        name: str = "reward",
+        scope: str = "step",
+        source: str | None = None,
+        ended: str | None = None,
     ) -> None:
         """A number for the step, or with ``scope="episode"`` for the whole; None is not 0."""
         fields = {"value": None if value is None else float(value), "name": text_of(name), "scope": text_of(scope)}
@@ -272,10 +282,21 @@ class AgentView:
         self._put(kinds.Note, fields)
 
     def reflection(
-        self, lesson: str, *, signature: str | None = None, tried: str | None = None, times: int | None = None, outcome: str | None = None
+        self,
+        lesson: str,
+        *,
+        signature: str | None = None,
+        tried: str | None = None,
+        times: int | None = None,
+        outcome: str | None = None,
     ) -> None:
         """A lesson in words: what was tried, how often, what came back."""
-        fields = {"signature": plain(signature), "tried": plain(tried), "times": plain(times), "outcome": plain(outcome)}
+        fields = {
+            "signature": plain(signature),
+            "tried": plain(tried),
+            "times": plain(times),
+            "outcome": plain(outcome),
+        }
         self._put(kinds.Reflection, {"lesson": text_of(lesson), **fields})
 
     def agent(self, name: str) -> AgentView:

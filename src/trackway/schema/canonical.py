@@ -1,6 +1,6 @@
 """One spelling for equal values, and hashes that name their algorithm.
 
-Canonical JSON: keys sorted, no spaces, ASCII with escapes, integers exact, floats by ``repr``; ``1`` and ``1.0`` differ.
+Canonical JSON: keys sorted, no spaces, ASCII with escapes, integers exact, floats by ``repr``; 1 and 1.0 differ.
 A value that has no unambiguous parse (broken JSON, duplicate keys, too deep) is hashed as its raw bytes under a tag of
 its own, so it never equals a parsed one.
 """
@@ -30,10 +30,10 @@ def _strict_object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def canonical_json(value: Any) -> bytes:  # noqa: ANN401  a JSON value is anything
-    """The one spelling of a JSON value.
+    r"""The one spelling of a JSON value.
 
     >>> canonical_json({"b": 1, "a": [1.0, "é"]})
-    b'{"a":[1.0,"\\\\u00e9"],"b":1}'
+    b'{"a":[1.0,"\\u00e9"],"b":1}'
     """
     return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=True).encode()
 

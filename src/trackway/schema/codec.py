@@ -30,6 +30,7 @@ BLOB_BYTES: Final = 4
 BLOB_VALUE: Final = 5
 LOCAL_TEXT: Final = 6
 LOCAL_BYTES: Final = 7
+PAIRS: Final = 8
 
 Ext = msgspec.msgpack.Ext
 ExtHook = Callable[[int, memoryview], Any]
@@ -81,9 +82,11 @@ def _is_set(event: Event, name: str) -> bool:
     return default is msgspec.NODEFAULT or value is not default
 
 
-_DEFAULTS: Final = {
-    each: {field.name: field.default for field in msgspec.structs.fields(each)} for each in (*KINDS.values(), Unknown)
-}
+def _defaults(kind: type[Event]) -> dict[str, Any]:
+    return {field.name: field.default for field in msgspec.structs.fields(kind)}
+
+
+_DEFAULTS: Final = {kind: _defaults(kind) for kind in KINDS.values()} | {Unknown: _defaults(Unknown)}
 
 
 def _encode_kept(event: Event) -> Encoded:
@@ -101,12 +104,19 @@ def exact(value: Any) -> Any:  # noqa: ANN401
     if isinstance(value, str):
         return value if value.isascii() or _is_utf8(value) else Ext(SURROGATES, value.encode("utf-8", "surrogatepass"))
     if isinstance(value, dict):
-        return {exact(key): exact(each) for key, each in value.items()}
+        return _exact_mapping(value)
     if isinstance(value, (list, tuple)):
         return [exact(each) for each in value]
     if isinstance(value, int) and not _MIN_INT <= value <= _MAX_INT:
         return Ext(BIG_INTEGER, f"{value:x}".encode())
     return value
+
+
+def _exact_mapping(value: dict[Any, Any]) -> Any:  # noqa: ANN401
+    pairs = [(exact(key), exact(each)) for key, each in value.items()]
+    if any(type(key) is Ext for key, _ in pairs):  # no key of a map can be one: the mapping is written as its pairs
+        return Ext(PAIRS, encode_fast(pairs))
+    return dict(pairs)
 
 
 def _is_utf8(text: str) -> bool:
@@ -117,8 +127,10 @@ def _is_utf8(text: str) -> bool:
     return True
 
 
-def exact_hook(code: int, body: memoryview) -> Any:  # noqa: ANN401
-    """Reads the two extension types of the exact codec; leaves others as they are."""
+def exact_hook(code: int, body: memoryview, inner: ExtHook | None = None) -> Any:  # noqa: ANN401
+    """Reads the extension types of the exact codec, what is inside them with ``inner``; leaves others as they are."""
+    if code == PAIRS:
+        return dict(msgspec.msgpack.decode(body, ext_hook=inner or exact_hook))
     if code == SURROGATES:
         return bytes(body).decode("utf-8", "surrogatepass")
     if code == BIG_INTEGER:
@@ -131,7 +143,7 @@ def decode(encoded: Encoded, hook: ExtHook = exact_hook) -> Event:
     body, flags, schema = encoded
     if not flags and schema <= SCHEMA:
         try:
-            return _decode(body)
+            return _decode(body)  # type: ignore[no-any-return]  # msgspec types a union's decoder as Any
         except msgspec.ValidationError:
             pass
     return from_tree(tree_of(body, hook), encoded)

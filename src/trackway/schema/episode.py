@@ -1,6 +1,6 @@
 """The summary of an episode: a fold over its events, so it can always be made again from them.
 
-``running`` and ``crashed`` are no facts about events but about a process: whoever knows it fills in ``state`` when reading.
+``running`` and ``crashed`` are facts about a process, not about events: whoever knows it fills in ``state``.
 """
 
 from __future__ import annotations
@@ -112,8 +112,7 @@ class _Fold:
         for event in events:
             count += 1
             writers[event.writer] = event.n
-            if event.at > last:
-                last = event.at
+            last = max(last, event.at)
             if event.turn > turn and event.agent is None:
                 turn = event.turn
             note = by_kind.get(type(event))

@@ -75,14 +75,14 @@ class Event(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, tag_f
     seq: int | None = None
 
 
-class EpisodeStart(Event, tag="episode_start"):
+class EpisodeStart(Event, frozen=True, kw_only=True, tag="episode_start"):
     """The first event: what is tried, by whom."""
 
     kind: ClassVar[str] = "episode_start"
     header: Header
 
 
-class User(Event, tag="user"):
+class User(Event, frozen=True, kw_only=True, tag="user"):
     """Input that opens a turn or goes on with it."""
 
     kind: ClassVar[str] = "user"
@@ -90,7 +90,7 @@ class User(Event, tag="user"):
     actor: str = "human"
 
 
-class AssistantThinking(Event, tag="assistant_thinking"):
+class AssistantThinking(Event, frozen=True, kw_only=True, tag="assistant_thinking"):
     """What the model thought, with the provider's opaque state verbatim."""
 
     kind: ClassVar[str] = "assistant_thinking"
@@ -98,7 +98,7 @@ class AssistantThinking(Event, tag="assistant_thinking"):
     state: dict[str, Any] | None = None
 
 
-class AssistantToolCall(Event, tag="assistant_tool_call"):
+class AssistantToolCall(Event, frozen=True, kw_only=True, tag="assistant_tool_call"):
     """An action, recorded before it happens. ``args`` are the model's own bytes, valid JSON or not."""
 
     kind: ClassVar[str] = "assistant_tool_call"
@@ -108,7 +108,7 @@ class AssistantToolCall(Event, tag="assistant_tool_call"):
     reported: bool = False
 
 
-class ToolResult(Event, tag="tool_result"):
+class ToolResult(Event, frozen=True, kw_only=True, tag="tool_result"):
     """What came of an action. ``content`` is what the model saw, ``returned`` what the tool gave where that differs."""
 
     kind: ClassVar[str] = "tool_result"
@@ -120,14 +120,14 @@ class ToolResult(Event, tag="tool_result"):
     returned: Any = None
 
 
-class AssistantText(Event, tag="assistant_text"):
+class AssistantText(Event, frozen=True, kw_only=True, tag="assistant_text"):
     """What the model said."""
 
     kind: ClassVar[str] = "assistant_text"
     content: str
 
 
-class ModelCall(Event, tag="model_call"):
+class ModelCall(Event, frozen=True, kw_only=True, tag="model_call"):
     """A request to a model, recorded before it is sent.
 
     The messages are kept as a difference to the call named ``base``: ``reuse`` lists ``(at, start, stop)``, meaning
@@ -146,7 +146,7 @@ class ModelCall(Event, tag="model_call"):
     attempt: int = 1
 
 
-class ModelResult(Event, tag="model_result"):
+class ModelResult(Event, frozen=True, kw_only=True, tag="model_result"):
     """What came of a request: usage and how it is known, time, how it ended."""
 
     kind: ClassVar[str] = "model_result"
@@ -162,7 +162,7 @@ class ModelResult(Event, tag="model_result"):
     logprobs: Any = None
 
 
-class Context(Event, tag="context"):
+class Context(Event, frozen=True, kw_only=True, tag="context"):
     """A change in what the model sees: ``op`` is set, inject, compact or rewind."""
 
     kind: ClassVar[str] = "context"
@@ -173,7 +173,7 @@ class Context(Event, tag="context"):
     detail: Any = None
 
 
-class FileChange(Event, tag="file_change"):
+class FileChange(Event, frozen=True, kw_only=True, tag="file_change"):
     """A file before and after, by hash; ``cause`` is a call id or ``external``."""
 
     kind: ClassVar[str] = "file_change"
@@ -186,7 +186,7 @@ class FileChange(Event, tag="file_change"):
     exact: bool = True
 
 
-class TestRun(Event, tag="test_run"):
+class TestRun(Event, frozen=True, kw_only=True, tag="test_run"):
     """The counts of one execution of tests."""
 
     __test__: ClassVar[bool] = False  # pytest would collect the name
@@ -200,7 +200,7 @@ class TestRun(Event, tag="test_run"):
     pass_rate: float | None = None
 
 
-class Reward(Event, tag="reward"):
+class Reward(Event, frozen=True, kw_only=True, tag="reward"):
     """A number for a step or for the episode; null is not 0."""
 
     kind: ClassVar[str] = "reward"
@@ -211,7 +211,7 @@ class Reward(Event, tag="reward"):
     ended: str | None = None
 
 
-class SecurityFlag(Event, tag="security_flag"):
+class SecurityFlag(Event, frozen=True, kw_only=True, tag="security_flag"):
     """A rule that matched, where, and the text that matched it."""
 
     kind: ClassVar[str] = "security_flag"
@@ -221,7 +221,7 @@ class SecurityFlag(Event, tag="security_flag"):
     evidence: str | None = None
 
 
-class Verdict(Event, tag="verdict"):
+class Verdict(Event, frozen=True, kw_only=True, tag="verdict"):
     """The guard's answer: which rule, what it did (note, deny, stop), its words, its evidence."""
 
     kind: ClassVar[str] = "verdict"
@@ -232,7 +232,7 @@ class Verdict(Event, tag="verdict"):
     call_id: str | None = None
 
 
-class Reflection(Event, tag="reflection"):
+class Reflection(Event, frozen=True, kw_only=True, tag="reflection"):
     """A lesson in words: what was tried, how often, what came back."""
 
     kind: ClassVar[str] = "reflection"
@@ -243,7 +243,7 @@ class Reflection(Event, tag="reflection"):
     outcome: str | None = None
 
 
-class Note(Event, tag="note"):
+class Note(Event, frozen=True, kw_only=True, tag="note"):
     """A milestone, decision, checkpoint or anything else worth a line."""
 
     kind: ClassVar[str] = "note"
@@ -252,7 +252,7 @@ class Note(Event, tag="note"):
     detail: Any = None
 
 
-class Label(Event, tag="label"):
+class Label(Event, frozen=True, kw_only=True, tag="label"):
     """An outcome, score, tag or comment given later, by whom."""
 
     kind: ClassVar[str] = "label"
@@ -263,7 +263,7 @@ class Label(Event, tag="label"):
     by: str | None = None
 
 
-class EpisodeEnd(Event, tag="episode_end"):
+class EpisodeEnd(Event, frozen=True, kw_only=True, tag="episode_end"):
     """How it ended; the outcome is null where nobody said one. ``lost`` counts events that could not be kept."""
 
     kind: ClassVar[str] = "episode_end"
@@ -274,7 +274,7 @@ class EpisodeEnd(Event, tag="episode_end"):
     lost: int = 0
 
 
-class Unknown(Event, tag=False):
+class Unknown(Event, frozen=True, kw_only=True, tag=False):
     """An event of a kind this version does not know: its envelope, its name, its bytes."""
 
     name: str = ""

@@ -83,19 +83,21 @@ def plain(value: Any, _depth: int = 0, _seen: frozenset[int] = frozenset()) -> A
         return {_plain_key(key): plain(each, _depth + 1, seen) for key, each in list(value.items())}
     if isinstance(value, (list, tuple, set, frozenset)):
         return [plain(each, _depth + 1, seen) for each in value]
-    if isinstance(value, (bytearray, memoryview)):
-        return bytes(value)
-    if isinstance(value, int):
-        return int(value)
-    if isinstance(value, float):
-        return float(value)
     return plain(_next_form(value), _depth + 1, seen)
 
 
 def _next_form(value: object) -> Any:  # noqa: ANN401
+    if isinstance(value, int):  # a subclass loses its class, not its value
+        return int(value)
+    if isinstance(value, float):
+        return float(value)
+    if isinstance(value, (bytearray, memoryview)):
+        return bytes(value)
+    if isinstance(value, msgspec.Raw):
+        return msgspec.msgpack.decode(value)
     if isinstance(value, msgspec.Struct) or hasattr(value, "__dataclass_fields__"):
         try:
-            return msgspec.to_builtins(value, enc_hook=plain_object)
+            return msgspec.to_builtins(value, builtin_types=(bytes,), enc_hook=plain_object)
         except Exception:  # noqa: BLE001  values inside may be anything
             return described(value)
     return plain_object(value)
@@ -148,7 +150,7 @@ def _jsonable(value: Any) -> Any:  # noqa: ANN401
 
 def bytes_json(value: bytes) -> dict[str, str]:
     """Bytes inside JSON, marked."""
-    import base64  # noqa: PLC0415  rare
+    import base64
 
     return {"$base64": base64.b64encode(value).decode()}
 

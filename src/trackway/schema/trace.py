@@ -139,7 +139,7 @@ class FullTrace(msgspec.Struct, kw_only=True):
 
 
 def _escaped(trace: FullTrace) -> bytes:
-    import json  # noqa: PLC0415  rare
+    import json
 
     steps = []
     for each in trace.steps:
@@ -153,7 +153,7 @@ def _escaped(trace: FullTrace) -> bytes:
 
 
 def _unescaped(cls: type[FullTrace], line: bytes | str) -> FullTrace:
-    import json  # noqa: PLC0415  rare
+    import json
 
     whole = json.loads(line)
     for each in whole.get("steps", ()):

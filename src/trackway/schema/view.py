@@ -1,7 +1,7 @@
 """An event as JSON for people and programs: everything in it, always strict JSON, always one line.
 
-``args`` are spliced in verbatim where every strict parser can read them. Else they stand as text (``args_text``), or, no
-text either, as base64 (``args_base64``). What JSON has no word for is marked: ``{"$base64": …}``, ``{"$float": "NaN"}``.
+``args`` are spliced in verbatim where every strict parser can read them. Else they stand as text (``args_text``) or,
+being no text either, as base64 (``args_base64``). What JSON has no word for is marked, as in ``{"$float": "NaN"}``.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _parse = msgspec.json.Decoder().decode
 
 
 def splice(args: bytes) -> dict[str, Any]:
-    """How arguments stand in JSON: ``args`` as raw JSON, or ``args_text``, or ``args_base64``; never changed silently."""
+    """How arguments stand in JSON: ``args`` as raw JSON, or ``args_text``, or ``args_base64``."""
     try:
         _parse(args)
     except (msgspec.DecodeError, RecursionError):
@@ -73,10 +73,12 @@ def instant(at: int | None) -> str | None:
     """UTC nanoseconds as ISO 8601, to the microsecond."""
     if at is None:
         return None
-    from datetime import UTC, datetime, timedelta  # noqa: PLC0415  only where something is shown
+    from datetime import UTC, datetime, timedelta
 
     try:
-        return (datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=at // 1000)).isoformat().replace("+00:00", "Z")
+        return (
+            (datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=at // 1000)).isoformat().replace("+00:00", "Z")
+        )
     except OverflowError:
         return str(at)
 

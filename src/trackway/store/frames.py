@@ -14,6 +14,7 @@ from xxhash import xxh3_64_intdigest
 from trackway.errors import StoreDamaged
 from trackway.schema.codec import Encoded, ExtHook, decode_array, exact_hook
 from trackway.schema.events import Event
+from trackway.store.locks import ForkSafeLock
 
 FULL_BYTES: Final = 64 << 10
 FULL_EVENTS: Final = 256
@@ -48,15 +49,16 @@ def check(body: bytes) -> int:
 
 
 class Packer:
-    """Packs and unpacks frames; holds the compressor's state, so: one per store, under its lock."""
+    """Packs and unpacks frames. The library's objects serve one thread at a time, hence the lock."""
 
     def __init__(self) -> None:
+        self._lock = ForkSafeLock()
         self._compressor = zstandard.ZstdCompressor(level=_LEVEL)
         self._decompressor = zstandard.ZstdDecompressor()
 
     def pack(self, events: Sequence[Encoded]) -> Frame:
         """One frame of these events."""
-        body = self._compressor.compress(array_of(events))
+        body = self.deflate(array_of(events))
         flags = schema = 0
         for each in events:
             flags |= each.flags
@@ -65,17 +67,21 @@ class Packer:
 
     def unpack(self, frame: Frame, *, where: str, hook: ExtHook = exact_hook) -> list[Event]:
         """Its events; raises ``StoreDamaged`` where the bytes are not what was stored."""
-        return decode_array(self.inflate(frame.body, frame.checksum, where), flags=frame.flags, schema=frame.schema, hook=hook)
+        return decode_array(
+            self.inflate(frame.body, frame.checksum, where), flags=frame.flags, schema=frame.schema, hook=hook
+        )
 
     def deflate(self, body: bytes) -> bytes:
         """Compressed bytes, for blobs."""
-        return self._compressor.compress(body)
+        with self._lock:
+            return self._compressor.compress(body)
 
     def inflate(self, body: bytes, checksum: int, where: str) -> bytes:
         """The bytes back, once their checksum holds."""
         if check(body) != checksum:
             raise StoreDamaged(f"the checksum of {where} does not hold", hint="trackway doctor", where=where)
         try:
-            return self._decompressor.decompress(body)
+            with self._lock:
+                return self._decompressor.decompress(body)
         except zstandard.ZstdError as error:
             raise StoreDamaged(f"{where} does not decompress: {error}", hint="trackway doctor", where=where) from error

@@ -1,12 +1,12 @@
 """The local folder: where each thing is, and nothing else.
 
-    home/
-      store.db            the default store
-      store.lock          held while the store is created or migrated
-      seal.lock           held while a journal is sealed; whoever holds it may adopt the journals of the dead
-      journals/WRITER/    one folder per recording process: lock, writer.json, N.seg
-      quarantine/         records that could not be sealed, with the reason beside each
-      losses.jsonl        what could not be recorded at all, one line each time
+home/
+  store.db            the default store
+  store.lock          held while the store is created or migrated
+  seal.lock           held while a journal is sealed; whoever holds it may adopt the journals of the dead
+  journals/WRITER/    one folder per recording process: lock, writer.json, N.seg
+  quarantine/         records that could not be sealed, with the reason beside each
+  losses.jsonl        what could not be recorded at all, one line each time
 """
 
 from __future__ import annotations

@@ -4,8 +4,8 @@ When ``append`` returns, the event is in the page cache of a file only this proc
 lose it. The lock is re-entrant; an append that arrives while its own thread is inside one (a signal handler, a garbage
 collection) is queued and written by the outer one, in order. No call on this path releases the GIL.
 
-Invariants: ``n`` is dense per writer; a record is whole or absent; a writer's name is never used twice; the lock file is
-locked from before the folder has its name until the process dies or ``remove`` is called.
+Invariants: ``n`` is dense per writer; a record is whole or absent; a writer's name is never used twice; the lock file
+is locked from before the folder has its name until the process dies or ``remove`` is called.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ from typing import Any, Final, NamedTuple
 
 from trackway.schema.codec import BLOBS, LOCAL_BYTES, LOCAL_TEXT, Ext, encode_fast, encode_slowly
 from trackway.schema.events import Event
+from trackway.schema.version import SCHEMA
 from trackway.store import record, system
 from trackway.store.home import Home, JournalFolder
 from trackway.store.record import BLOB_PART, EVENT, PLAIN_EVENT, RECORD_HEADER, Position
@@ -182,7 +183,7 @@ class Journal:
                 segment = self._segment or self._open()
                 if segment.offset + RECORD_HEADER + len(body) + 8 > segment.size:
                     segment = self._roll(len(body))
-                segment.put(record.meta_of(BLOB_PART, 0, record.SCHEMA), body)
+                segment.put(record.meta_of(BLOB_PART, 0, SCHEMA), body)
             if field is not None:
                 code = LOCAL_TEXT if isinstance(content, str) else LOCAL_BYTES
                 fields[field] = Ext(code, self._blobs.to_bytes(4, "little"))

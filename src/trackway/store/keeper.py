@@ -19,12 +19,16 @@ SYNC_EVERY: Final = 0.1
 SEAL_EVERY: Final = 1.0
 ADOPT_EVERY: Final = 5.0
 _BACKLOG: Final = 4_000
+_GO: Final = True
+_STOP: Final = False
 
 
 class Keeper:
     """Looks after one journal."""
 
-    def __init__(self, sealer: Sealer, *, on_trouble: Callable[[Exception], None], on_sealed: Callable[[Sealed], None]) -> None:
+    def __init__(
+        self, sealer: Sealer, *, on_trouble: Callable[[Exception], None], on_sealed: Callable[[Sealed], None]
+    ) -> None:
         self._sealer = sealer
         self._on_trouble = on_trouble
         self._on_sealed = on_sealed
@@ -36,7 +40,7 @@ class Keeper:
 
     def wake(self) -> None:
         """There is something to do; may be called from anywhere."""
-        self._wakes.put(True)
+        self._wakes.put(_GO)
 
     def start(self, journal: Journal) -> None:
         """Begin, once."""
@@ -48,7 +52,7 @@ class Keeper:
         """Finish what is being done and end."""
         thread, self._thread = self._thread, None
         if thread is not None and thread is not threading.current_thread():
-            self._wakes.put(False)
+            self._wakes.put(_STOP)
             thread.join()
 
     def _loop(self, journal: Journal) -> None:

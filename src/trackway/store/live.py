@@ -184,7 +184,7 @@ def _with_parts(parts: dict[int, list[bytes]]) -> codec.ExtHook:
         if code in (codec.LOCAL_TEXT, codec.LOCAL_BYTES):
             body = b"".join(parts.get(int.from_bytes(raw, "little"), ()))
             return body.decode("utf-8", "surrogatepass") if code == codec.LOCAL_TEXT else body
-        return exact_hook(code, raw)
+        return exact_hook(code, raw, hook)
 
     return hook
 

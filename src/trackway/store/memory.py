@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import threading
 from collections.abc import Iterator
 
 from blake3 import blake3
@@ -16,6 +15,7 @@ from trackway.schema.episode import EpisodeSummary, fold
 from trackway.schema.events import Event
 from trackway.store import record
 from trackway.store.base import ALL, Batch, Query
+from trackway.store.locks import ForkSafeLock
 from trackway.store.payloads import APART, put_together, take_apart
 from trackway.store.record import Position
 
@@ -27,7 +27,7 @@ class MemoryStore:
 
     def __init__(self) -> None:
         self.key = f"memory:{next(_instances)}"
-        self._lock = threading.RLock()
+        self._lock = ForkSafeLock()
         self._episodes: dict[str, list[Encoded]] = {}
         self._summaries: dict[str, EpisodeSummary] = {}
         self._positions: dict[str, Position] = {}

@@ -102,7 +102,9 @@ def check_version(connection: sqlite3.Connection, path: Path) -> int:
         raise NotAStore(f"{path} is a SQLite file of another program", hint="name another file with --store", path=path)
     if version > STORE:
         raise StoreTooNew(
-            f"store {path} is format {version}, this trackway reads up to {STORE}", hint="pip install -U trackway", path=path
+            f"store {path} is format {version}, this trackway reads up to {STORE}",
+            hint="pip install -U trackway",
+            path=path,
         )
     return int(version)
 

@@ -32,7 +32,7 @@ def store_at(where: str | Path | Store | None, home: Home) -> Store:
             raise BadSetting(f"{where!r} names no file", hint="sqlite:/path/to/store.db")
         return SqliteStore(Path(rest.removeprefix("//")).expanduser())
     if scheme == "memory":
-        from trackway.store.memory import MemoryStore  # noqa: PLC0415  rarely wanted
+        from trackway.store.memory import MemoryStore
 
         return MemoryStore()
     return cast("Store", plugins.load("stores", scheme)(where))

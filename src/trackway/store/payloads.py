@@ -62,6 +62,8 @@ def references(body: bytes) -> set[bytes]:
     def note(code: int, raw: memoryview) -> None:
         if code in _REFERENCES:
             found.add(bytes(raw))
+        elif code == codec.PAIRS:
+            msgspec.msgpack.decode(raw, ext_hook=note)
 
     msgspec.msgpack.decode(body, ext_hook=note)
     return found
@@ -77,7 +79,7 @@ def put_together(fetch: Fetch) -> codec.ExtHook:
             return b"".join(fetch(bytes(raw)))
         if code == codec.BLOB_VALUE:
             return msgspec.msgpack.decode(b"".join(fetch(bytes(raw))), ext_hook=exact_hook)
-        return exact_hook(code, raw)
+        return exact_hook(code, raw, hook)
 
     return hook
 
@@ -88,4 +90,4 @@ def left_out(code: int, raw: memoryview) -> Any:  # noqa: ANN401
         return ""
     if code in (codec.BLOB_BYTES, codec.LOCAL_BYTES):
         return b""
-    return None if code == codec.BLOB_VALUE else exact_hook(code, raw)
+    return None if code == codec.BLOB_VALUE else exact_hook(code, raw, left_out)

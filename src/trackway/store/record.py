@@ -1,13 +1,13 @@
 """The journal's bytes: segments of records, written and read in one file so that the two cannot drift apart.
 
     segment   = header (64 bytes) record*
-    header    = magic 8s | version u16 | 0 u16 | activation u32 | writer 16s | made at u64 | 0 | xxh3 u64 of the 56 before
+    header    = magic 8s | version u16 | 0 u16 | activation u32 | writer 16s | made at u64 | 0 | xxh3 u64 of these
     record    = length u32 | meta u32 | xxh3 u64 | body, padded with zeros to 8 bytes
     meta      = type u8 | codec flags u8 | schema u16
     body      = episode id (16 bytes) + event, or + blob number u32 | last u8 | bytes
 
-The checksum is seeded with the record's offset and meta, so bytes in a wrong place are not taken for a record. The header
-of a record is stored after its body: a reader that sees it sees the body. Length 0 is where writing stopped.
+The checksum is seeded with the record's offset and meta, so bytes in a wrong place are not taken for a record. The
+header of a record is stored after its body: a reader that sees it sees the body. Length 0 is where writing stopped.
 ``activation`` is 0 until the segment is taken into use; the order of activations is the order of writing.
 """
 

@@ -13,7 +13,6 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-import threading
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Final, NamedTuple
 
@@ -22,6 +21,7 @@ from trackway.store import record, system, tail
 from trackway.store.base import Batch, Store
 from trackway.store.home import Home
 from trackway.store.journal import Finished, Journal, remove_folder
+from trackway.store.locks import ForkSafeLock
 from trackway.store.record import EVENT, SEGMENT_HEADER, Damage, Position, Record
 from trackway.store.tail import Piece, WriterFolder
 
@@ -52,7 +52,7 @@ class Sealer:
         self._home = home
         self._store = store
         self._positions: dict[str, Position] = {}
-        self._lock = threading.RLock()
+        self._lock = ForkSafeLock()
         self.failpoint = failpoint
 
     @contextlib.contextmanager
@@ -162,7 +162,12 @@ class Sealer:
     def _quarantine(self, writer: WriterFolder, piece: Piece, what: Record | Damage, reason: str) -> Sealed:
         system.make_folder(self._home.quarantine)
         name = f"{writer.writer}-{piece.activation:06d}-{what.start:08d}"
-        about: dict[str, Any] = {"writer": writer.about, "segment": piece.activation, "offset": what.start, "reason": reason}
+        about: dict[str, Any] = {
+            "writer": writer.about,
+            "segment": piece.activation,
+            "offset": what.start,
+            "reason": reason,
+        }
         if isinstance(what, Record):
             about.update(episode=what.episode.hex(), flags=what.flags, schema=what.schema)
         (self._home.quarantine / f"{name}.bin").write_bytes(what.body)
@@ -183,7 +188,7 @@ def _records(pieces: Iterable[Piece], trouble: list[tuple[Piece, Damage, bool]])
 
 
 def _batches(segments: list[Finished], start: Position) -> Iterator[tuple[list[Piece], Position]]:
-    """Stretches that end behind an event, a segment's worth each: blob parts stay together with the event they are for."""
+    """Stretches that end behind an event, a segment's worth each: blob parts stay with the event they are for."""
     waiting: list[Piece] = []
     end = start
     for activation, path, size in segments:

@@ -1,7 +1,8 @@
 """One file of a journal being written: mapped, or appended to. Same bytes, same promises, one interface.
 
 ``put`` stores a whole record at ``offset`` and moves ``offset`` behind it; when it returns, a killed process keeps the
-record. ``n`` counts the events so far, over all segments of the journal. ``settle`` finds the truth again after an exception struck between the two. Not thread-safe: the journal locks.
+record. ``n`` counts the events so far, over all segments of the journal. ``settle`` finds the truth again after an
+exception struck inside ``put``. Not thread-safe: the journal locks.
 """
 
 from __future__ import annotations
@@ -30,11 +31,25 @@ class Segment(Protocol):
     n: int
     unsettled: bool
 
-    def activate(self, writer: str, activation: int, made_at: int) -> None: ...
-    def put(self, meta: int, body: bytes) -> None: ...
-    def settle(self) -> record.Record | None: ...
-    def sync(self) -> None: ...
-    def close(self) -> None: ...
+    def activate(self, writer: str, activation: int, made_at: int) -> None:
+        """Stamp the segment as the next one in use."""
+        ...
+
+    def put(self, meta: int, body: bytes) -> None:
+        """Store one record."""
+        ...
+
+    def settle(self) -> record.Record | None:
+        """After an exception inside ``put``: the record it left whole, now counted; None where it left none."""
+        ...
+
+    def sync(self) -> None:
+        """Return when all records are on the disk."""
+        ...
+
+    def close(self) -> None:
+        """Let go of the file; its bytes stay."""
+        ...
 
 
 class MappedSegment:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import os
 import sqlite3
-import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final
@@ -22,8 +21,9 @@ from trackway.schema.episode import EpisodeSummary
 from trackway.schema.events import Event
 from trackway.schema.version import STORE
 from trackway.store import record, sqlite_blobs, system
-from trackway.store.base import ALL, Batch, Query
+from trackway.store.base import ALL, SORTS, Batch, Query
 from trackway.store.frames import Frame, Packer, check
+from trackway.store.locks import ForkSafeLock
 from trackway.store.migrations import check_version, migrate
 from trackway.store.payloads import put_together
 from trackway.store.record import Position
@@ -45,7 +45,7 @@ _TAIL = 'SELECT body, flags, "schema", checksum, seq FROM tail WHERE episode = ?
 _BY_WORD = "SELECT episode FROM episode_{0}s WHERE {0} = (SELECT id FROM words WHERE word = ?)"
 
 _forked: list[sqlite3.Connection] = []
-"""Connections inherited over a fork: never used, never closed, since closing one would be done on the parent's behalf."""
+"""Connections inherited over a fork: never used, never closed, since closing one would act on the parent's behalf."""
 
 
 class SqliteStore:
@@ -54,7 +54,7 @@ class SqliteStore:
     def __init__(self, path: Path) -> None:
         self.path = path
         self.key = f"sqlite:{path.resolve()}"
-        self._lock = threading.RLock()
+        self._lock = ForkSafeLock()
         self._packer = Packer()
         self._words: dict[str, int] = {}
         self._connection: sqlite3.Connection | None = None
@@ -158,8 +158,7 @@ class SqliteStore:
         yield from self._fetch(digest_of(name))
 
     def _fetch(self, digest: bytes) -> Iterator[bytes]:
-        connection = self._open()
-        return sqlite_blobs.fetch(connection or sqlite3.connect(":memory:"), self._packer, digest)
+        return sqlite_blobs.fetch(self._rows, self._packer, digest)
 
     def _rows(self, sql: str, values: tuple[Any, ...]) -> list[Any]:
         with self._lock:
@@ -175,19 +174,21 @@ class SqliteStore:
 
     def _open(self) -> sqlite3.Connection | None:
         """A connection to read with; None while there is no file. Readers create nothing."""
-        if self._connection is not None and self._pid != os.getpid():
-            _forked.append(self._connection)
-            self._connection = None
+        self._leave_to_parent()
         if self._connection is None and self.path.exists() and self.path.stat().st_size:
             self._connection, self._pid, self._writable = self._connect(), os.getpid(), False
             if check_version(self._connection, self.path) < STORE:
                 self._open_for_writing()
         return self._connection
 
-    def _open_for_writing(self) -> sqlite3.Connection:
+    def _leave_to_parent(self) -> None:
+        """In a forked child: what was inherited may be in the middle of anything, and is the parent's."""
         if self._connection is not None and self._pid != os.getpid():
             _forked.append(self._connection)
-            self._connection = None
+            self._connection, self._writable, self._packer = None, False, Packer()
+
+    def _open_for_writing(self) -> sqlite3.Connection:
+        self._leave_to_parent()
         if self._connection is not None and self._writable:
             return self._connection
         system.make_folder(self.path.parent)
@@ -222,11 +223,15 @@ class SqliteStore:
             except sqlite3.OperationalError as error:
                 raise self._unavailable(error) from error
         except sqlite3.DatabaseError as error:
-            raise NotAStore(f"{self.path} is no SQLite file: {error}", hint="name another with --store", path=self.path) from error
+            raise NotAStore(
+                f"{self.path} is no SQLite file: {error}", hint="name another with --store", path=self.path
+            ) from error
         return connection
 
     def _try_connect(self, uri: str) -> sqlite3.Connection:
-        connection = sqlite3.connect(uri, uri=True, isolation_level=None, check_same_thread=False, timeout=_BUSY_MS / 1000)
+        connection = sqlite3.connect(
+            uri, uri=True, isolation_level=None, check_same_thread=False, timeout=_BUSY_MS / 1000
+        )
         try:
             connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
         except sqlite3.Error:
@@ -247,30 +252,22 @@ class SqliteStore:
 
 def _select(query: Query) -> tuple[str, tuple[Any, ...]]:
     """The SQL of a query."""
-    where: list[str] = []
-    values: list[Any] = []
-    for column in ("variant", "agent", "model", "outcome"):
-        wanted = getattr(query, column)
-        if column == "outcome" and wanted == "none":
-            where.append("outcome IS NULL")
-        elif wanted is not None:
-            where.append(f"{column} = ?")
-            values.append(wanted)
-    for column in ("tool", "tag"):
-        if getattr(query, column) is not None:
-            where.append(f"id IN ({_BY_WORD.format(column)})")
-            values.append(getattr(query, column))
-    for clause, wanted in (("started_at >= ?", query.since), ("started_at < ?", query.until)):
-        if wanted is not None:
-            where.append(clause)
-            values.append(wanted)
-    if query.task is not None:
-        where.append("instr(lower(task), ?) > 0")
-        values.append(query.task.lower())
+    filters: list[tuple[str, Any]] = [
+        ("outcome IS NULL" if query.outcome == "none" else "outcome = ?", query.outcome),
+        ("variant = ?", query.variant),
+        ("agent = ?", query.agent),
+        ("model = ?", query.model),
+        (f"id IN ({_BY_WORD.format('tool')})", query.tool),
+        (f"id IN ({_BY_WORD.format('tag')})", query.tag),
+        ("started_at >= ?", query.since),
+        ("started_at < ?", query.until),
+        ("instr(lower(task), lower(?)) > 0", query.task),
+    ]
+    asked = [(clause, value) for clause, value in filters if value is not None]
+    where = "WHERE " + " AND ".join(clause for clause, _ in asked) if asked else ""
+    values = [value for clause, value in asked if "?" in clause]
     direction = "DESC" if query.newest_first else "ASC"
-    sql = f"SELECT summary FROM episodes {'WHERE ' + ' AND '.join(where) if where else ''}"  # noqa: S608  names above
-    sql += f" ORDER BY {query.sort} {direction} NULLS LAST, uuid {direction}"
-    if query.limit is not None:
-        sql += " LIMIT ?"
-        values.append(query.limit)
-    return sql, tuple(values)
+    # Only names from this file go into the text; what a user typed goes in as a value.
+    order = f"ORDER BY {query.sort if query.sort in SORTS else SORTS[0]} {direction} NULLS LAST, uuid {direction}"
+    limit = -1 if query.limit is None else query.limit
+    return f"SELECT summary FROM episodes {where} {order} LIMIT ?", (*values, limit)  # noqa: S608

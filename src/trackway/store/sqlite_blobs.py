@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterator
-from typing import Final
+from collections.abc import Callable, Iterator
+from typing import Any, Final
 
 from blake3 import blake3
 
@@ -13,6 +13,9 @@ from trackway.schema.canonical import name_of
 from trackway.store.frames import Packer, check
 
 CHUNK: Final = 1 << 20
+
+Rows = Callable[[str, tuple[Any, ...]], list[Any]]
+"""Asks the store a question and returns all rows of the answer."""
 
 _FIND = "SELECT id FROM blobs WHERE hash = ?"
 _ADD = "INSERT INTO blobs (hash, size, checksum, body) VALUES (?, ?, ?, ?)"
@@ -83,22 +86,23 @@ def refer(connection: sqlite3.Connection, digest: bytes, episode: int) -> None:
         connection.execute(_REFER, (row[0], episode))
 
 
-def fetch(connection: sqlite3.Connection, packer: Packer, digest: bytes) -> Iterator[bytes]:
+def fetch(rows: Rows, packer: Packer, digest: bytes) -> Iterator[bytes]:
     """A blob's bytes, chunk by chunk."""
-    row = connection.execute(_GET, (digest,)).fetchone()
+    found = rows(_GET, (digest,))
     name = name_of(digest)
-    if row is None:
+    if not found:
         raise BlobNotFound(f"no blob {name}", hint="trackway doctor", name=name)
-    number, size, checksum, body = row
+    number, size, checksum, body = found[0]
     if body is not None:
         yield packer.inflate(body, checksum, f"blob {name}")
         return
     done = i = 0
     while done < size:
-        chunk = connection.execute(_GET_CHUNK, (number, i)).fetchone()
-        if chunk is None:
+        chunks = rows(_GET_CHUNK, (number, i))
+        if not chunks:
             raise BlobNotFound(f"blob {name} lacks chunk {i}", hint="trackway doctor", name=name)
-        piece = packer.inflate(chunk[1], chunk[0], f"chunk {i} of blob {name}")
+        checksum, body = chunks[0]
+        piece = packer.inflate(body, checksum, f"chunk {i} of blob {name}")
         yield piece
         done += len(piece)
         i += 1

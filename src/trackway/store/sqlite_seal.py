@@ -15,9 +15,9 @@ import msgspec
 
 from trackway.errors import StoreTrouble
 from trackway.schema import ids
+from trackway.schema.canonical import digest_of
 from trackway.schema.codec import BLOBS, Encoded, decode, encode_fast, exact, exact_hook
 from trackway.schema.episode import EpisodeSummary, fold
-from trackway.schema.canonical import digest_of
 from trackway.schema.events import KINDS, AssistantToolCall, Event, FileChange
 from trackway.store import record, sqlite_blobs
 from trackway.store.base import Batch
@@ -38,7 +38,8 @@ _NEW_EPISODE = """
     VALUES (?, 0, 0, 0, 0, 0, x'')"""
 _SET_EPISODE = """
     UPDATE episodes SET next_seq = ?, tail_bytes = ?, tail_events = ?, started_at = ?, ended_at = ?, task = ?,
-        variant = ?, agent = ?, model = ?, outcome = ?, score = ?, n_events = ?, n_steps = ?, summary = ? WHERE id = ?"""
+        variant = ?, agent = ?, model = ?, outcome = ?, score = ?, n_events = ?, n_steps = ?, summary = ?
+    WHERE id = ?"""
 _INDEX = "INSERT INTO events (episode, seq, kind, after_us, tool) VALUES (?, ?, ?, ?, ?)"
 _TAIL = 'SELECT body, flags, "schema" FROM tail WHERE episode = ? ORDER BY seq'
 _ADD_TAIL = 'INSERT INTO tail (episode, seq, flags, "schema", checksum, body) VALUES (?, ?, ?, ?, ?, ?)'
@@ -160,9 +161,10 @@ class Sealing:
     def _row(self, uuid: bytes) -> Row:
         found = self._connection.execute(_EPISODE, (uuid,)).fetchone()
         if found is not None:
-            return Row(*found[:4], decode_summary(found[4]))
-        number = self._connection.execute(_NEW_EPISODE, (uuid,)).lastrowid or 0
-        return Row(number, 0, 0, 0, EpisodeSummary(id=ids.from_bytes(uuid)))
+            number, next_seq, tail_bytes, tail_events, body = found
+            return Row(number, next_seq, tail_bytes, tail_events, decode_summary(body))
+        added = self._connection.execute(_NEW_EPISODE, (uuid,)).lastrowid or 0
+        return Row(added, 0, 0, 0, EpisodeSummary(id=ids.from_bytes(uuid)))
 
     def _index_rows(self, row: Row, events: Iterable[Event], started_at: int) -> Iterable[tuple[Any, ...]]:
         episode, seq = row.id, row.next_seq
@@ -206,7 +208,7 @@ class Sealing:
         if number is None:
             text = _text(word)
             row = self._connection.execute(_WORD, (text,)).fetchone()
-            number = row[0] if row else self._connection.execute(_ADD_WORD, (text,)).lastrowid
+            number = int(row[0]) if row else self._connection.execute(_ADD_WORD, (text,)).lastrowid or 0
             self._words[word] = number
         return number
 

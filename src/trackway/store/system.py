@@ -107,7 +107,7 @@ def is_locked(path: Path) -> bool:
 
 
 def writer_that_keeps_the_gil() -> Callable[[int, bytes], int]:
-    """``write(2)`` without releasing the GIL: a released one costs a switch interval to win back beside a busy thread."""
+    """``write(2)`` that keeps the GIL: a released one costs a switch interval to win back beside a busy thread."""
     try:
         library = ctypes.PyDLL(None, use_errno=True)
         raw = library.write

@@ -1,7 +1,7 @@
 """Reading journals: what is recorded and not sealed yet, of the living and of the dead.
 
-Of a living writer everything up to the first incomplete record is true and the rest is not yet; "torn" is said of the dead
-only. Whether a writer lives is asked before its files are read: one that died in between is merely read too modestly.
+Of a living writer everything up to the first incomplete record is true and the rest is not yet; "torn" is said of the
+dead only. Whether a writer lives is asked before its files are read: one that died in between is read too modestly.
 """
 
 from __future__ import annotations
