@@ -22,6 +22,10 @@ def load(group: str, name: str) -> Any:  # noqa: ANN401  what an entry point nam
         try:
             return each.load()
         except Exception as error:
-            raise BadSetting(f"plug-in {name!r} of {group} does not load: {error}", hint=f"reinstall {each.value}") from error
+            raise BadSetting(
+                f"plug-in {name!r} of {group} does not load: {error}", hint=f"reinstall {each.value}"
+            ) from error
     known = ", ".join(names(group)) or "none"
-    raise BadSetting(f"no plug-in {name!r} for {group} (installed: {known})", hint="pip install the package that has it")
+    raise BadSetting(
+        f"no plug-in {name!r} for {group} (installed: {known})", hint="pip install the package that has it"
+    )

@@ -161,7 +161,10 @@ def decode_array(body: bytes, *, flags: int, schema: int, hook: ExtHook = exact_
 
 def tree_of(body: bytes, hook: ExtHook = exact_hook) -> dict[str, Any]:
     """The bytes as a plain mapping, every field of it."""
-    tree = msgspec.msgpack.decode(body, ext_hook=hook)
+    try:
+        tree = msgspec.msgpack.decode(body, ext_hook=hook)
+    except msgspec.DecodeError as error:
+        raise EventRefused(f"these bytes are no event: {error}") from error
     if not isinstance(tree, dict):
         raise EventRefused(f"an event is a map, this is a {type(tree).__name__}")
     return tree

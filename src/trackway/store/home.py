@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 _WRITER = re.compile(r"[0-9a-f]{16}")
+_UNNAMED = ".new-"
 
 
 class Home(NamedTuple):
@@ -51,6 +52,14 @@ class Home(NamedTuple):
     def journal(self, writer: str) -> JournalFolder:
         """The folder of one writer."""
         return JournalFolder(self.journals / writer)
+
+    def unnamed(self, writer: str) -> JournalFolder:
+        """The folder of a writer that has not locked it yet."""
+        return JournalFolder(self.journals / f"{_UNNAMED}{writer}")
+
+    def all_unnamed(self) -> list[JournalFolder]:
+        """Every folder that never got its name: being made, or left by one that died making it."""
+        return [JournalFolder(each) for each in self.journals.glob(f"{_UNNAMED}*")]
 
     def writers(self) -> list[str]:
         """Every writer that has a journal here, oldest name first."""

@@ -32,6 +32,7 @@ from trackway.store.segment import LARGEST, SMALLEST, AppendedSegment, MappedSeg
 BIG: Final = 1 << 20
 PART: Final = (4 << 20) - 256  # two fit into a segment with their headers
 _TEXT_PART: Final = 1 << 20
+_TRIES: Final = 5
 
 
 class Payload(NamedTuple):
@@ -192,11 +193,18 @@ class Journal:
     # --- files --------------------------------------------------------------------------------------------------
 
     def _open(self) -> Segment:
-        """Make the folder under a hidden name, lock it, then give it its name: nobody sees it unlocked."""
-        writer = self._entropy(8).hex()
         system.make_folder(self._home.path)
         system.make_folder(self._home.journals)
-        hidden = JournalFolder(self._home.journals / f".new-{writer}")
+        for _ in range(_TRIES - 1):
+            # An adopter that finds the folder in the moment before it is locked takes it for a dead one's.
+            with contextlib.suppress(FileNotFoundError):
+                return self._claim()
+        return self._claim()
+
+    def _claim(self) -> Segment:
+        """Make the folder under a hidden name, lock it, then give it its name: nobody sees it unlocked."""
+        writer = self._entropy(8).hex()
+        hidden = self._home.unnamed(writer)
         hidden.path.mkdir(mode=system.FOLDER_MODE)
         descriptor = system.open_lock(hidden.lock)
         try:

@@ -6,33 +6,28 @@ second sight is dropped by the writer's own numbers. Nothing is written, so a re
 
 from __future__ import annotations
 
+import contextlib
 import time
 from collections import defaultdict
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import Any
 
 import msgspec
 from blake3 import blake3
 
-from trackway.errors import AmbiguousEpisode, EpisodeNotFound
+from trackway.errors import AmbiguousEpisode, EpisodeNotFound, EventRefused
 from trackway.schema import codec, ids
 from trackway.schema.canonical import name_of
 from trackway.schema.codec import Encoded, decode, exact_hook
 from trackway.schema.episode import EpisodeSummary, fold
 from trackway.schema.events import Event
-from trackway.store import record, tail
+from trackway.store import record
 from trackway.store.base import ALL, Batch, Query, Store
 from trackway.store.home import Home
 from trackway.store.record import Position
+from trackway.store.tail import Tails
 
 _FOLLOW_EVERY = 0.1
-
-
-class _Tails(NamedTuple):
-    """What the journals hold beyond the store, by episode, and which writers live."""
-
-    events: dict[str, list[Event]]
-    alive: set[str]
 
 
 class LiveStore:
@@ -42,67 +37,67 @@ class LiveStore:
         self.home = home
         self.store = store
         self.key = store.key
+        self._tails = Tails(home, store.key)
 
     # --- the journals -------------------------------------------------------------------------------------------
 
-    def _tails(self, episode_id: str | None = None) -> _Tails:
-        wanted = ids.to_bytes(episode_id) if episode_id else None
-        events: dict[str, list[Event]] = defaultdict(list)
-        alive = set()
-        for each in tail.writers(self.home, self.key):
-            if each.alive:
-                alive.add(each.writer)
+    def _look(self) -> set[str]:
+        """Read on in the journals; returns the episodes that have events there."""
+        self._tails.refresh(self.store.position)
+        return {ids.from_bytes(each) for each in self._tails.episodes()}
+
+    def _waiting(self, episode_id: str) -> list[Event]:
+        """The events of an episode that are in journals, as of the last look."""
+        events: list[Event] = []
+        for found in self._tails.of(ids.to_bytes(episode_id)):
             parts: dict[int, list[bytes]] = defaultdict(list)
-            for found in tail.live_tail(each, self.store.position(each.writer)):
-                if wanted is not None and found.episode != wanted:
-                    continue
-                if found.type == record.BLOB_PART:
-                    number, _, part = record.unpack_blob_part(found.body)
+            for each in found:
+                if each.type == record.BLOB_PART:
+                    number, _, part = record.unpack_blob_part(each.body)
                     parts[number].append(part)
                     continue
-                encoded = Encoded(found.body, found.flags, found.schema)
-                events[ids.from_bytes(found.episode)].append(decode(encoded, _with_parts(parts)))
-        return _Tails(events, alive)
+                encoded = Encoded(each.body, each.flags, each.schema)
+                # What cannot be read is not shown as anything; the sealer puts it aside and doctor tells.
+                with contextlib.suppress(EventRefused):
+                    events.append(decode(encoded, _with_parts(parts)))
+        return events
 
-    def _with_state(self, summary: EpisodeSummary, alive: set[str]) -> EpisodeSummary:
+    def _with_state(self, summary: EpisodeSummary) -> EpisodeSummary:
         if summary.ended_at is not None:
             state = "ended"
         else:
-            state = "crashed" if alive.isdisjoint(summary.writers) else "running"
+            state = "crashed" if self._tails.alive.isdisjoint(summary.writers) else "running"
         return msgspec.structs.replace(summary, state=state)
 
     # --- reading ------------------------------------------------------------------------------------------------
 
     def episodes(self, query: Query = ALL) -> Iterator[EpisodeSummary]:
         """The summaries that match, running ones included, in the order asked for."""
-        tails = self._tails()
-        if not tails.events:
+        waiting = self._look()
+        if not waiting:
             for each in self.store.episodes(query):
-                yield self._with_state(each, tails.alive)
+                yield self._with_state(each)
             return
-        more = None if query.limit is None else query.limit + len(tails.events)
-        found = [
-            each
-            for each in self.store.episodes(msgspec.structs.replace(query, limit=more))
-            if each.id not in tails.events
-        ]
-        found += [each for each in (self._folded(name, tails) for name in tails.events) if query.takes(each)]
+        more = None if query.limit is None else query.limit + len(waiting)
+        stored = self.store.episodes(msgspec.structs.replace(query, limit=more))
+        found = [each for each in stored if each.id not in waiting]
+        found += [each for each in map(self._folded, waiting) if query.takes(each)]
         for each in query.ordered(found):
-            yield self._with_state(each, tails.alive)
+            yield self._with_state(each)
 
-    def _folded(self, episode_id: str, tails: _Tails) -> EpisodeSummary:
+    def _folded(self, episode_id: str) -> EpisodeSummary:
         try:
             base = self.store.episode(episode_id)
         except EpisodeNotFound:
             base = EpisodeSummary(id=episode_id)
-        return fold(base, [each for each in tails.events[episode_id] if each.n > base.writers.get(each.writer, -1)])
+        return fold(base, [each for each in self._waiting(episode_id) if each.n > base.writers.get(each.writer, -1)])
 
     def find(self, ref: str) -> list[str]:
         """The ids a reference names."""
         if ref == ids.LAST:
             return [each.id for each in self.episodes(Query(limit=1))]
         stored = self.store.find(ref)
-        return [*stored, *(each for each in self._tails().events if ids.matches(ref, each) and each not in stored)]
+        return [*stored, *(each for each in sorted(self._look()) if ids.matches(ref, each) and each not in stored)]
 
     def resolve(self, ref: str) -> str:
         """The one id a reference names; raises ``EpisodeNotFound`` or ``AmbiguousEpisode``."""
@@ -117,14 +112,14 @@ class LiveStore:
 
     def episode(self, episode_id: str) -> EpisodeSummary:
         """One summary, what is not sealed yet counted in."""
-        tails = self._tails(episode_id)
-        if episode_id in tails.events:
-            return self._with_state(self._folded(episode_id, tails), tails.alive)
-        return self._with_state(self.store.episode(episode_id), tails.alive)
+        if episode_id in self._look():
+            return self._with_state(self._folded(episode_id))
+        return self._with_state(self.store.episode(episode_id))
 
     def events(self, episode_id: str, *, after: int = -1) -> Iterator[Event]:
         """All events; those not sealed yet come last and have no ``seq``."""
-        waiting = self._tails(episode_id).events.get(episode_id, [])
+        self._look()
+        waiting = self._waiting(episode_id)
         last: dict[str, int] = {}
         try:
             last.update(self.store.episode(episode_id).writers)
@@ -153,11 +148,12 @@ class LiveStore:
 
     def blob(self, name: str) -> Iterator[bytes]:
         """A blob's bytes, from the journals while it is not sealed, else from the store."""
-        for each in tail.writers(self.home, self.key):
-            parts: dict[int, list[bytes]] = defaultdict(list)
-            for found in tail.live_tail(each, self.store.position(each.writer)):
-                if found.type == record.BLOB_PART:
-                    number, last, part = record.unpack_blob_part(found.body)
+        self._look()
+        for episode in self._tails.episodes():
+            for found in self._tails.of(episode):
+                parts: dict[int, list[bytes]] = defaultdict(list)
+                for each in (each for each in found if each.type == record.BLOB_PART):
+                    number, last, part = record.unpack_blob_part(each.body)
                     parts[number].append(part)
                     if last and _hash_of(parts[number]) == name:
                         yield from parts[number]

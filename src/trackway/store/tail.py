@@ -7,7 +7,7 @@ dead only. Whether a writer lives is asked before its files are read: one that d
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -83,17 +83,62 @@ def read(piece: Piece) -> bytes:
         return b""
 
 
-def live_tail(each: WriterFolder, sealed: Position) -> Iterator[Record]:
-    """The whole records behind the sealed position, blob parts included."""
-    for activation, path, size in segments(each.folder):
-        if activation < sealed.activation:
-            continue
-        start = sealed.offset if activation == sealed.activation else SEGMENT_HEADER
+class Tail:
+    """One writer's records behind the sealed position, by episode; each call of ``advance`` reads only what is new."""
+
+    def __init__(self) -> None:
+        self.records: dict[bytes, list[tuple[Position, Record]]] = {}
+        self._read = record.START
+
+    def advance(self, writer: WriterFolder, sealed: Position) -> None:
+        """Drop what is sealed meanwhile and read on to the end, or to where a living writer is at work."""
+        self._read = max(self._read, sealed)
+        for episode, known in list(self.records.items()):
+            if known[0][0] < sealed:
+                self.records[episode] = [each for each in known if each[0] >= sealed]
+                if not self.records[episode]:
+                    del self.records[episode]
+        for segment in segments(writer.folder):
+            if segment.activation >= self._read.activation:
+                self._take(segment, alive=writer.alive)
+
+    def _take(self, segment: Finished, *, alive: bool) -> None:
+        activation, path, size = segment
+        start = self._read.offset if activation == self._read.activation else SEGMENT_HEADER
         body = read(Piece(activation, path, start, size))
-        if each.alive:
-            yield from record.live_records(body, start)
-        else:
-            yield from (found for found in record.dead_records(body, start) if isinstance(found, Record))
+        for each in record.live_records(body, start) if alive else record.dead_records(body, start):
+            if isinstance(each, Record):
+                place = Position(activation, each.start)
+                self.records.setdefault(each.episode, []).append((place, each))
+                self._read = Position(activation, each.end)
+
+
+class Tails:
+    """The tails of all writers that record for one store, kept up to date by reading on."""
+
+    def __init__(self, home: Home, store_key: str) -> None:
+        self._home = home
+        self._store_key = store_key
+        self._known: dict[str, Tail] = {}
+        self.alive: set[str] = set()
+
+    def refresh(self, sealed: Callable[[str], Position]) -> None:
+        """Look again; ``sealed`` tells how far a writer's journal is in the store by now."""
+        found = writers(self._home, self._store_key)
+        self.alive = {each.writer for each in found if each.alive}
+        self._known = {each.writer: self._known.get(each.writer) or Tail() for each in found}
+        for each in found:
+            self._known[each.writer].advance(each, sealed(each.writer))
+
+    def episodes(self) -> set[bytes]:
+        """The episodes that have something in a tail."""
+        return {episode for each in self._known.values() for episode in each.records}
+
+    def of(self, episode: bytes) -> Iterator[list[Record]]:
+        """The records of an episode, one list per writer."""
+        for each in self._known.values():
+            if episode in each.records:
+                yield [found for _, found in each.records[episode]]
 
 
 def is_torn(segment: bytes, damage: Damage) -> bool:

@@ -1,0 +1,280 @@
+"""Threads, forks, signal handlers, asyncio: order per source is kept, nothing is lost, nothing is doubled."""
+
+import asyncio
+import collections
+import itertools
+import multiprocessing
+import os
+import random
+import signal
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+import trackway
+from trackway.recording.recorder import Recorder
+from trackway.schema.events import Note
+
+JOURNALS = pytest.mark.parametrize("journal", ["mmap", "append"])
+
+
+def notes(home: Path) -> dict[str, list[int]]:
+    """The numbers noted, by topic, in the order in which they are stored."""
+    store = trackway.open_store(home=home)
+    found: dict[str, list[int]] = collections.defaultdict(list)
+    numbers: dict[str, list[int]] = collections.defaultdict(list)
+    for summary in store.episodes():
+        for event in store.events(summary.id):
+            numbers[event.writer].append(event.n)
+            if isinstance(event, Note):
+                found[event.topic].append(int(event.text))
+    for writer, each in numbers.items():
+        assert sorted(each) == list(range(len(each))), f"the numbers of {writer} are not dense"
+    return found
+
+
+def wait_for(children: list[int]) -> None:
+    """Every child ends well."""
+    for pid in children:
+        assert os.waitpid(pid, 0)[1] == 0
+
+
+@JOURNALS
+def test_eight_threads_on_one_episode(home: Path, journal: str) -> None:
+    """Each thread's events are all there, in its order."""
+    with Recorder(home, journal=journal) as recorder:
+        episode = recorder.start("threads")
+
+        def work(name: str) -> None:
+            for i in range(3000):
+                episode.note(name, str(i))
+
+        threads = [threading.Thread(target=work, args=(f"t{i}",)) for i in range(8)]
+        for each in threads:
+            each.start()
+        for each in threads:
+            each.join()
+
+    assert notes(home) == {f"t{i}": list(range(3000)) for i in range(8)}
+
+
+@JOURNALS
+def test_nested_appends_from_signal_handlers(home: Path, journal: str) -> None:
+    """A handler that records while its thread is inside a recording call: both are kept, in order, without a hang."""
+    with Recorder(home, journal=journal) as recorder:
+        episode = recorder.start("signals")
+        numbers = itertools.count()
+
+        def handler(_number: int, _frame: object) -> None:
+            episode.note("handler", str(next(numbers)))  # a handler may itself be interrupted by the next one
+
+        before = signal.signal(signal.SIGALRM, handler)
+        signal.setitimer(signal.ITIMER_REAL, 0.0002, 0.0002)
+        try:
+            outer = 0
+            until = time.monotonic() + 1.5
+            while time.monotonic() < until:
+                episode.note("outer", str(outer))
+                outer += 1
+        finally:
+            signal.setitimer(signal.ITIMER_REAL, 0)
+            signal.signal(signal.SIGALRM, before)
+
+    inside = next(numbers)
+    found = notes(home)
+    assert inside > 100
+    assert found["outer"] == list(range(outer))
+    assert sorted(found["handler"]) == list(range(inside))
+
+
+class Interrupted(BaseException):
+    """What a handler throws into the middle of anything."""
+
+
+@JOURNALS
+def test_exceptions_thrown_into_append(home: Path, journal: str) -> None:
+    """An interrupt inside a recording call leaves that event whole or absent, and every other one where it belongs."""
+    certain, attempts, interrupts = [], 0, 0
+    with Recorder(home, journal=journal) as recorder:
+        episode = recorder.start("interrupts")
+
+        def handler(_number: int, _frame: object) -> None:
+            raise Interrupted
+
+        before = signal.signal(signal.SIGALRM, handler)
+        luck = random.Random(7)
+        until = time.monotonic() + 1.5
+        try:
+            while time.monotonic() < until:
+                try:
+                    signal.setitimer(signal.ITIMER_REAL, luck.uniform(0.00001, 0.0003))
+                    while True:
+                        attempts += 1
+                        episode.note("k", str(attempts))
+                        certain.append(attempts)
+                except Interrupted:
+                    interrupts += 1
+        finally:
+            signal.setitimer(signal.ITIMER_REAL, 0)
+            signal.signal(signal.SIGALRM, before)
+
+    found = notes(home)["k"]
+    assert interrupts > 100
+    assert found == sorted(set(found))
+    assert set(certain) <= set(found)
+
+
+@JOURNALS
+def test_fork_in_a_thread_storm(home: Path, journal: str) -> None:
+    """Threads record without pause while the main thread forks; children record too: everyone's events are complete."""
+    recorder = Recorder(home, journal=journal)
+    episode = recorder.start("storm")
+    stop = threading.Event()
+    counts = [0] * 4
+
+    def storm(i: int) -> None:
+        while not stop.is_set():
+            episode.note(f"thread{i}", str(counts[i]))
+            counts[i] += 1
+
+    threads = [threading.Thread(target=storm, args=(i,)) for i in range(4)]
+    for each in threads:
+        each.start()
+    children = []
+    for child in range(12):
+        pid = os.fork()
+        if pid == 0:
+            for i in range(200):
+                episode.note(f"child{child}", str(i))
+            os._exit(0)
+        children.append(pid)
+        time.sleep(0.02)
+    stop.set()
+    for each in threads:
+        each.join()
+    wait_for(children)
+    recorder.close()
+
+    expected = {f"thread{i}": list(range(counts[i])) for i in range(4)}
+    expected |= {f"child{i}": list(range(200)) for i in range(12)}
+    assert notes(home) == expected
+
+
+@JOURNALS
+def test_a_hundred_forked_children(home: Path, journal: str) -> None:
+    """Each child has a journal of its own; all of it is adopted; the parent's is untouched by their ends."""
+    recorder = Recorder(home, journal=journal)
+    episode = recorder.start("children")
+    episode.note("parent", "0")
+    children = []
+    for child in range(100):
+        pid = os.fork()
+        if pid == 0:
+            for i in range(20):
+                episode.note(f"child{child}", str(i))
+            os._exit(0)
+        children.append(pid)
+    episode.note("parent", "1")
+    wait_for(children)
+    episode.end("success")
+    recorder.close()
+
+    assert notes(home) == {"parent": [0, 1]} | {f"child{i}": list(range(20)) for i in range(100)}
+    assert not any((home / "journals").iterdir())
+
+
+def test_a_child_that_outlives_its_parent_does_not_keep_it_alive(home: Path) -> None:
+    """The lock dies with the process that took it, not with its children: the parent's journal can be adopted."""
+    reading, writing = os.pipe()
+    parent = os.fork()
+    if parent == 0:
+        recorder = Recorder(home)
+        recorder.start("orphaned").note("k", "0")
+        if os.fork() == 0:
+            os.close(writing)
+            os.read(reading, 1)  # lives until the test ends
+            os._exit(0)
+        os.kill(os.getpid(), signal.SIGKILL)
+    os.close(reading)
+    os.waitpid(parent, 0)
+
+    [summary] = trackway.open_store(home=home).episodes()
+    os.close(writing)
+
+    assert summary.state == "crashed"
+
+
+def _in_a_pool(args: tuple[str, int]) -> None:
+    with trackway.record("pool", home=args[0]) as episode:
+        episode.note("pool", str(args[1]))
+
+
+@pytest.mark.parametrize("method", ["fork", "spawn"])
+def test_multiprocessing_pools(home: Path, method: str) -> None:
+    """Workers that end without their exit handlers lose nothing."""
+    with multiprocessing.get_context(method).Pool(3) as pool:
+        pool.map(_in_a_pool, [(str(home), i) for i in range(30)])
+
+    assert sorted(notes(home)["pool"]) == list(range(30))
+
+
+def test_asyncio_tasks_share_the_episode(home: Path) -> None:
+    """Tasks see the episode of the block they were started in; a cancelled one ends it as abandoned."""
+
+    @trackway.tool
+    async def double(x: int) -> int:
+        await asyncio.sleep(0)
+        return 2 * x
+
+    async def agent() -> list[int]:
+        with trackway.record("async", home=home):
+            return await asyncio.gather(*(double(i) for i in range(50)))
+
+    async def cancelled() -> None:
+        with trackway.record("cancelled", home=home):
+            await asyncio.sleep(60)
+
+    async def both() -> list[int]:
+        task = asyncio.create_task(cancelled())
+        await asyncio.sleep(0.01)
+        task.cancel()
+        return await agent()
+
+    assert asyncio.run(both()) == [2 * i for i in range(50)]
+    store = trackway.open_store(home=home)
+    by_task = {each.task: each for each in store.episodes()}
+    steps = trackway.steps(store.events(by_task["async"].id))
+    assert [each.observation for each in steps] == [str(2 * i) for i in range(50)]
+    assert len({each.batch for each in steps}) == 1
+    assert by_task["cancelled"].outcome == "abandoned"
+
+
+def test_interpreter_exit_seals_and_removes_the_journal(home: Path) -> None:
+    """A program that just ends leaves a store and no journal; an episode it never ended is readable."""
+    import subprocess
+    import sys
+
+    program = "import trackway; e = trackway.record('left open'); e.user('hi'); e.note('k', '0')"
+    subprocess.run([sys.executable, "-c", program], check=True)
+
+    assert notes(home) == {"k": [0]}
+    assert not any((home / "journals").iterdir())
+    [summary] = trackway.open_store(home=home).episodes()
+    assert (summary.state, summary.outcome) == ("crashed", None)
+
+
+def test_many_processes_create_one_home_at_once(home: Path) -> None:
+    """Sixteen processes that find no home yet all record and seal into the same store."""
+    children = []
+    for child in range(16):
+        pid = os.fork()
+        if pid == 0:
+            with Recorder(home) as recorder:
+                recorder.start("first").note(f"p{child}", "0")
+            os._exit(0)
+        children.append(pid)
+    wait_for(children)
+
+    assert notes(home) == {f"p{i}": [0] for i in range(16)}
