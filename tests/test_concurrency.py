@@ -93,15 +93,20 @@ class Interrupted(BaseException):
     """What a handler throws into the middle of anything."""
 
 
+class Alarm(TimeoutError):
+    """What an agent's own time limit throws: an OSError by birth, and none of ours."""
+
+
 @JOURNALS
-def test_exceptions_thrown_into_append(home: Path, journal: str) -> None:
-    """An interrupt inside a recording call leaves that event whole or absent, and every other one where it belongs."""
+@pytest.mark.parametrize("thrown", [Interrupted, Alarm])
+def test_exceptions_thrown_into_append(home: Path, journal: str, thrown: type[BaseException]) -> None:
+    """An interrupt inside a recording call reaches the agent, always, and leaves that event whole or absent."""
     certain, attempts, interrupts = [], 0, 0
     with Recorder(home, journal=journal) as recorder:
         episode = recorder.start("interrupts")
 
         def handler(_number: int, _frame: object) -> None:
-            raise Interrupted
+            raise thrown
 
         before = signal.signal(signal.SIGALRM, handler)
         luck = random.Random(7)
@@ -110,11 +115,13 @@ def test_exceptions_thrown_into_append(home: Path, journal: str) -> None:
             while time.monotonic() < until:
                 try:
                     signal.setitimer(signal.ITIMER_REAL, luck.uniform(0.00001, 0.0003))
-                    while True:
+                    caught = time.monotonic() + 10
+                    while time.monotonic() < caught:
                         attempts += 1
                         episode.note("k", str(attempts))
                         certain.append(attempts)
-                except Interrupted:
+                    pytest.fail("the alarm went off and nobody heard it")
+                except thrown:
                     interrupts += 1
         finally:
             signal.setitimer(signal.ITIMER_REAL, 0)
@@ -124,6 +131,7 @@ def test_exceptions_thrown_into_append(home: Path, journal: str) -> None:
     assert interrupts > 100
     assert found == sorted(set(found))
     assert set(certain) <= set(found)
+    assert recorder.lost(episode.id) == 0
 
 
 @JOURNALS

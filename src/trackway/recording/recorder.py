@@ -22,6 +22,7 @@ from trackway.recording.episode import Core, Episode
 from trackway.recording.losses import Losses
 from trackway.schema import ids
 from trackway.schema.events import Event, Header, Parent
+from trackway.schema.outside import is_thrown_in
 from trackway.schema.plain import plain, text_of
 from trackway.store.base import Store
 from trackway.store.home import Home
@@ -132,7 +133,9 @@ class Recorder:
             self._journal.append(pending)
             if self._ack != "process":
                 self._make_safe()
-        except Exception as error:  # noqa: BLE001  the agent goes on, whatever the disk says
+        except Exception as error:  # the agent goes on, whatever the disk says
+            if is_thrown_in(error):
+                raise
             self._on_loss(error, pending)
             return False
         return True

@@ -17,6 +17,7 @@ import msgspec
 
 from trackway.errors import EventRefused
 from trackway.schema.events import ENVELOPE, KINDS, Event, Recorded, Unknown
+from trackway.schema.outside import is_thrown_in
 from trackway.schema.plain import plain, plain_object
 from trackway.schema.version import SCHEMA
 
@@ -59,7 +60,9 @@ def encode(event: Event) -> Encoded:
         return _encode_kept(event)
     try:
         return Encoded(encode_fast(event))
-    except Exception:  # noqa: BLE001  SDK objects' own code runs inside; the slow way decides
+    except Exception as error:  # noqa: BLE001  SDK objects' own code runs inside; the slow way decides
+        if is_thrown_in(error):
+            raise
         return encode_slowly(event)
 
 
@@ -69,6 +72,8 @@ def encode_slowly(event: Event) -> Encoded:
         tree = {name: plain(getattr(event, name)) for name in type(event).__struct_fields__ if _is_set(event, name)}
         return Encoded(encode_fast(exact({"kind": event.kind, **tree})), EXACT)
     except Exception as error:
+        if is_thrown_in(error):
+            raise
         raise EventRefused(
             f"a {event.kind} event cannot be encoded: {type(error).__name__}: {error}",
             hint="pass text, numbers, lists and mappings",

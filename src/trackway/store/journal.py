@@ -23,6 +23,7 @@ from typing import Any, Final, NamedTuple
 
 from trackway.schema.codec import BLOBS, LOCAL_BYTES, LOCAL_TEXT, Ext, encode_fast, encode_slowly
 from trackway.schema.events import Event
+from trackway.schema.outside import is_thrown_in
 from trackway.schema.version import SCHEMA
 from trackway.store import record, system
 from trackway.store.home import Home, JournalFolder
@@ -116,11 +117,17 @@ class Journal:
                 return
             self._busy = True
             try:
-                self._write(pending)
+                if self._nested:  # left behind by a call that was interrupted: first come, first written
+                    self._write_nested()
+                try:
+                    self._write(pending)
+                finally:
+                    if self._nested:
+                        self._write_nested()
             finally:
                 self._busy = False
-                if self._nested:
-                    self._drain()
+            if self._nested:
+                self._drain()
 
     def _write(self, pending: Pending) -> None:
         segment = self._segment
@@ -136,7 +143,9 @@ class Journal:
         meta = PLAIN_EVENT | (BLOBS << 8 if payloads else 0)
         try:
             body = episode + encode_fast(event)
-        except Exception:  # noqa: BLE001  values msgpack has no word for, and SDK objects' own code
+        except Exception as error:  # noqa: BLE001  values msgpack has no word for, and SDK objects' own code
+            if is_thrown_in(error):
+                raise
             encoded = encode_slowly(event)
             meta |= record.meta_of(EVENT, encoded.flags, encoded.schema)
             body = episode + encoded.body
@@ -149,19 +158,26 @@ class Journal:
             self._wake()
 
     def _drain(self) -> None:
-        """Write what nested calls queued. An exception may strike anywhere: what was written is not written again."""
+        """Write what was queued between the last look at the queue and the end of being busy."""
+        while self._nested:
+            self._busy = True
+            try:
+                self._write_nested()
+            finally:
+                self._busy = False
+
+    def _write_nested(self) -> None:
+        """Write the queue, oldest first. An exception may strike anywhere: what was written is not written again."""
         while self._nested:
             pending = self._nested[0]
             if not self._is_written(pending):
-                self._busy = True
                 try:
                     self._write(pending)
-                except Exception as error:  # noqa: BLE001  its caller has long returned: counted, not raised
+                except Exception as error:  # its caller has long returned: counted, not raised
+                    if is_thrown_in(error):
+                        raise
                     self._on_loss(error, pending)
-                finally:
-                    self._busy = False
-            if self._nested and self._nested[0] is pending:
-                self._nested.popleft()
+            self._nested.popleft()
 
     def _is_written(self, pending: Pending) -> bool:
         segment = self._segment
