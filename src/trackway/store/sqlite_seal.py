@@ -145,9 +145,9 @@ class Sealing:
         self._connection.execute(
             _SET_EPISODE,
             (
-                row.next_seq + len(group.events), tail.bytes, tail.events, summary.started_at,
-                summary.ended_at, _text(summary.task), _text(summary.variant), _text(summary.agent),
-                _text(summary.model), summary.outcome, summary.score, summary.n_events, summary.n_steps,
+                row.next_seq + len(group.events), tail.bytes, tail.events, _int64(summary.started_at),
+                _int64(summary.ended_at), _text(summary.task), _text(summary.variant), _text(summary.agent),
+                _text(summary.model), _text(summary.outcome), summary.score, summary.n_events, summary.n_steps,
                 encode_summary(summary), row.id,
             ),
         )  # fmt: skip
@@ -170,8 +170,8 @@ class Sealing:
         episode, seq = row.id, row.next_seq
         for event in events:
             tool = self._word(event.name) if type(event) is AssistantToolCall else None
-            after = (event.at - started_at) // 1000
-            yield episode, seq, _KIND_NUMBER.get(type(event), 0), after if -(2**62) < after < 2**62 else None, tool
+            after = _int64((event.at - started_at) // 1000)
+            yield episode, seq, _KIND_NUMBER.get(type(event), 0), after, tool
             seq += 1
 
     def _pack(self, row: Row, new: list[Encoded], *, ended: bool) -> Tail:
@@ -228,6 +228,11 @@ def _full(events: list[Encoded], *, ended: bool) -> Iterable[list[Encoded]]:
 def _text(value: str | None) -> str | None:
     """Text as SQL can hold it: for searching only, the exact one is in the summary."""
     return None if value is None else value.encode("utf-8", "replace").decode()
+
+
+def _int64(value: int | None) -> int | None:
+    """A number as SQL can hold it: for sorting only, the exact one is in the summary."""
+    return None if value is None else max(-(2**63), min(value, 2**63 - 1))
 
 
 def encode_summary(summary: EpisodeSummary) -> bytes:

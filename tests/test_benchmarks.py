@@ -1,0 +1,53 @@
+"""The benchmarks run, end to end and briefly. What they measure is not judged here: a test that times is a test that lies."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+
+
+def bench(*arguments):
+    """One short benchmark, as a person starts it."""
+    command = [sys.executable, "-m", "benchmarks", "--quick", *arguments]
+    path = os.pathsep.join(filter(None, (str(ROOT), str(ROOT / "src"), os.environ.get("PYTHONPATH"))))
+    environ = {**os.environ, "PYTHONPATH": path}
+    return subprocess.run(command, cwd=ROOT, env=environ, capture_output=True, text=True, check=False)
+
+
+@pytest.mark.parametrize(
+    ("area", "beside"),
+    [
+        ("record", "os.write"),
+        ("sustained", "raw JSONL"),
+        ("kill", "SQLite txn"),
+        ("read", "lines of JSON"),
+        ("start", "import sqlite3"),
+    ],
+)
+def test_an_area_prints_its_figures_beside_others(area, beside, tmp_path):
+    """Each area runs, names what it is compared with, gives ratios, judges its targets, and says the same in JSON."""
+    report = tmp_path / "report.json"
+    done = bench(area, "--json", report)
+
+    assert done.returncode == 0, done.stderr
+    assert beside in done.stdout
+    assert "targets met" in done.stdout
+    tables = json.loads(report.read_text())["tables"]
+    rows = [row for table in tables for row in table["rows"]]
+    assert rows
+    assert any(row["target"] for row in rows)
+    ratios = [other["ratio"] for row in rows for other in row["beside"]]
+    assert area == "kill" or all(ratio > 0 for ratio in ratios)
+
+
+def test_an_unknown_area_is_misuse():
+    """Exit 2, and the names there are."""
+    done = bench("speed")
+
+    assert done.returncode == 2
+    assert "record" in done.stderr
