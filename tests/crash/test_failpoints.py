@@ -14,8 +14,7 @@ from trackway.store.sealer import FAILPOINTS
 
 EVENTS = 1200
 
-_RECORD = (
-    """
+_RECORD = """
 import sys
 from trackway.recording.recorder import Recorder
 from trackway.store import record
@@ -24,7 +23,7 @@ home, journal, failpoint, nth, poison = sys.argv[1:6]
 recorder = Recorder(home, journal=journal)
 recorder._wake = recorder._journal._wake = lambda: None      # no keeper: this process seals when it is told to
 episode = recorder.start("doomed")
-for i in range(%d):
+for i in range(int(sys.argv[6])):
     episode.note("k", str(i) + "x" * 400)
     if poison == "yes" and i == 700:
         body = episode._core.raw + b"\\x01"
@@ -35,8 +34,7 @@ if failpoint == "none":
 recorder._sealer.failpoint = die_at(failpoint, nth=int(nth))
 recorder.close()
 """
-    % EVENTS
-)
+
 
 _ADOPT = """
 import sys
@@ -67,13 +65,13 @@ def notes(home: Path) -> list[int]:
 def test_a_sealer_killed_anywhere_loses_and_doubles_nothing(
     tmp_path: Path, failpoint: str, journal: str, nth: int
 ) -> None:
-    """Died at a failpoint, for the first or the second time it is reached: readable at once, complete after the next."""
+    """Died at a failpoint, the first or the second time: readable at once, complete after the next one."""
     poison = "yes" if failpoint.startswith("quarantine") else "no"
     if failpoint.startswith("adopt"):
-        assert start(_RECORD, tmp_path, journal, "none", 1, poison) == -signal.SIGKILL
+        assert start(_RECORD, tmp_path, journal, "none", 1, poison, EVENTS) == -signal.SIGKILL
         died = start(_ADOPT, tmp_path, journal, failpoint, nth)
     else:
-        died = start(_RECORD, tmp_path, journal, failpoint, nth, poison)
+        died = start(_RECORD, tmp_path, journal, failpoint, nth, poison, EVENTS)
     if nth == 1 and not (failpoint == "seal:unlinked" and journal == "append"):
         assert died == -signal.SIGKILL, "the failpoint was not reached"
 

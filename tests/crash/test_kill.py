@@ -43,7 +43,7 @@ def kill_once(home: Path, journal: str, processes: int, luck: random.Random, *, 
 @pytest.mark.parametrize("processes", [1, 8])
 @pytest.mark.parametrize("journal", ["mmap", "append"])
 def test_kill_9_loses_nothing(tmp_path: Path, journal: str, processes: int) -> None:
-    """50 kills; after each, everything promised is readable, before and after adoption, and no journal is left behind."""
+    """50 kills; after each, everything promised is readable, before and after adoption; no journal is left."""
     luck = random.Random(f"{journal}{processes}")
     promised = 0
     for i in range(KILLS):

@@ -110,7 +110,7 @@ class Recorder:
 
     def resume(self, episode_id: str, *, guard: Any = None) -> Episode:  # noqa: ANN401
         """Go on with an episode that has not ended, in this process; a short id or ``last`` will do."""
-        self._check_open()
+        self.flush()  # what a dead process left of it comes before what follows
         live = LiveStore(self.home, self.store)
         summary = live.episode(live.resolve(episode_id))
         if summary.ended_at is not None:
@@ -201,7 +201,11 @@ class Recorder:
         """Return when everything recorded so far is in the store."""
         self._check_open()
         self._journal.sync()
-        self._on_sealed(self._sealer.seal(self._journal).plus(self._sealer.adopt()))
+        self._on_sealed(self._seal_all())
+
+    def _seal_all(self) -> Sealed:
+        """The dead first: what they recorded came before."""
+        return self._sealer.adopt().plus(self._sealer.seal(self._journal))
 
     def close(self) -> None:
         """Seal everything, remove the journal, let go of the store. Events after this are misuse."""
@@ -217,7 +221,7 @@ class Recorder:
         if self._journal.folder is None:
             return
         try:
-            self._on_sealed(self._sealer.seal(self._journal).plus(self._sealer.adopt()))
+            self._on_sealed(self._seal_all())
             self._journal.remove()
             checkpoint = getattr(self.store, "checkpoint", None)
             if checkpoint is not None:

@@ -60,7 +60,7 @@ def encode(event: Event) -> Encoded:
         return _encode_kept(event)
     try:
         return Encoded(encode_fast(event))
-    except Exception as error:  # noqa: BLE001  SDK objects' own code runs inside; the slow way decides
+    except Exception as error:
         if is_thrown_in(error):
             raise
         return encode_slowly(event)

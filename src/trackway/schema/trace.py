@@ -33,11 +33,11 @@ class ThinkingStep(_Step, frozen=True, tag="assistant_thinking"):
     content: str
 
 
-class ToolCallStep(_Step, frozen=True, tag="assistant_tool_call"):
+class ToolCallStep(_Step, frozen=True, kw_only=True, tag="assistant_tool_call"):
     """An action the model asked for."""
 
     name: str
-    args: msgspec.Raw | msgspec.UnsetType
+    args: msgspec.Raw | msgspec.UnsetType = msgspec.UNSET
     call_id: str
     args_text: str | msgspec.UnsetType = msgspec.UNSET
 
@@ -77,11 +77,9 @@ TraceStep = UserStep | ThinkingStep | ToolCallStep | ToolResultStep | TextStep
 def tool_call_step(name: str, args: bytes, call_id: str) -> ToolCallStep:
     """A tool call of arguments as they were recorded."""
     found = splice(args)
-    raw = found.get("args")
-    text = found.get("args_text")
-    if raw is None:
-        return ToolCallStep(name, msgspec.UNSET, call_id, text if text is not None else args.decode("utf-8", "replace"))
-    return ToolCallStep(name, raw, call_id, text if text is not None else msgspec.UNSET)
+    if "args_base64" in found:  # no text at all: the trace has no other place for it than a lossy one
+        found = {"args_text": args.decode("utf-8", "backslashreplace")}
+    return ToolCallStep(name=name, call_id=call_id, **found)
 
 
 class FullTrace(msgspec.Struct, kw_only=True):

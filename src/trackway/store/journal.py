@@ -143,7 +143,7 @@ class Journal:
         meta = PLAIN_EVENT | (BLOBS << 8 if payloads else 0)
         try:
             body = episode + encode_fast(event)
-        except Exception as error:  # noqa: BLE001  values msgpack has no word for, and SDK objects' own code
+        except Exception as error:
             if is_thrown_in(error):
                 raise
             encoded = encode_slowly(event)

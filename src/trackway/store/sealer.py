@@ -86,9 +86,9 @@ class Sealer:
     def adopt(self) -> Sealed:
         """The journals of dead processes that recorded for this store."""
         done = Sealed()
-        for each in self._home.all_unnamed():
-            if not system.is_locked(each.lock):
-                remove_folder(each)
+        for unnamed in self._home.all_unnamed():
+            if not system.is_locked(unnamed.lock):
+                remove_folder(unnamed)
         if all(each.alive for each in tail.writers(self._home)):
             return done
         with self._holding():

@@ -1,0 +1,134 @@
+"""Readings: pure functions of events."""
+
+import json
+
+import trackway
+from trackway.read.order import ordered
+from trackway.schema import events as kinds
+from trackway.schema.trace import FullTrace
+from trackway.testing.events import small_episode
+
+
+def fixture() -> FullTrace:
+    """The seed's own."""
+    return FullTrace(trace_id="t1", model="claude-opus-4-7", system_prompt="you are rsclaw", tools_schema=[])
+
+
+def test_push_and_count_steps_in_order() -> None:
+    """Seed 001: five pushes are five steps, in order."""
+    trace = fixture()
+    trace.push_user("hello")
+    trace.push_thinking("user wants a greeting")
+    trace.push_tool_call("greet", {"name": "world"}, "call_1")
+    trace.push_tool_result("call_1", "hi world", False)
+    trace.push_assistant_text("done")
+
+    assert trace.step_count() == 5
+    assert trace.has_tool_calls()
+    assert [each.kind for each in trace.steps] == [
+        "user", "assistant_thinking", "assistant_tool_call", "tool_result", "assistant_text",
+    ]  # fmt: skip
+
+
+def test_the_wire_form_is_the_seeds() -> None:
+    """Tagged by kind in snake case, nothing left out, nothing added; what the seed wrote loads unchanged."""
+    trace = fixture()
+    trace.push_tool_call("x", {"deeply": {"nested": {"value": 42}}}, "c")
+    trace.push_tool_result("c", "permission denied", False)
+
+    assert json.loads(trace.to_json())["steps"] == [
+        {"kind": "assistant_tool_call", "name": "x", "args": {"deeply": {"nested": {"value": 42}}}, "call_id": "c"},
+        {"kind": "tool_result", "call_id": "c", "content": "permission denied", "is_error": False},
+    ]
+    line = (
+        b'{"trace_id":"t","timestamp":5,"model":"m","system_prompt":"s","tools_schema":[{"a":1}],"steps":[{"kind":'
+        b'"assistant_tool_call","name":"n","args":{"q" : 1.10, "n":123456789012345678901234567890},"call_id":"c"}]}'
+    )
+    assert FullTrace.from_json(line).to_json() == line
+    assert FullTrace.from_json(trace.to_json()) == trace
+
+
+def test_lone_surrogates_survive_the_wire() -> None:
+    """JSON has a spelling for them."""
+    trace = fixture()
+    trace.push_user("a\ud83d")
+    trace.push_tool_call("x", {"k": "\ud83d"}, "c")
+
+    assert FullTrace.from_json(trace.to_json()) == trace
+
+
+def test_trace_gives_one_per_turn_and_loses_nothing() -> None:
+    """Failed and unanswered calls, broken arguments, text beside calls, sub-agents: all in their turn."""
+    with trackway.record("traced", model="m", system_prompt="s", tools=[{"name": "bash"}]) as episode:
+        episode.user("one")
+        episode.text("let me look")
+        first = episode.tool_call("bash", '{"cmd": "ls"')
+        episode.tool_call("bash", {"cmd": "pwd"})
+        episode.tool_result(first, "broken", is_error=True)
+        helper = episode.agent("helper")
+        helper.user("sub")
+        episode.user("two")
+        episode.text("bye")
+
+    one, sub, two = trackway.trace(trackway.open_store().events(episode.id))
+    assert [each.kind for each in one.steps] == [
+        "user", "assistant_text", "assistant_tool_call", "assistant_tool_call", "tool_result",
+    ]  # fmt: skip
+    assert json.loads(one.to_json())["steps"][2]["args_text"] == '{"cmd": "ls"'
+    assert (one.trace_id, sub.trace_id, two.step_count()) == (f"{episode.id}/1", f"{episode.id}/1/helper", 2)
+    assert (one.model, one.system_prompt, one.tools_schema) == ("m", "s", [{"name": "bash"}])
+
+
+def test_steps_pair_results_with_calls_where_ids_repeat() -> None:
+    """The oldest unanswered call of an id is meant; an unanswered one is a step with status missing."""
+    call = kinds.AssistantToolCall
+    events = [
+        call(name="a", args=b"{}", call_id="x", n=0),
+        call(name="b", args=b"{}", call_id="x", n=1),
+        kinds.ToolResult(call_id="x", content="1", n=2),
+        call(name="c", args=b"{}", call_id="x", n=3, agent="sub"),
+        kinds.ToolResult(call_id="x", content="2", is_error=True, status="error", n=4),
+    ]
+
+    found = trackway.steps(events)
+
+    assert [(each.tool, each.observation, each.status) for each in found] == [
+        ("a", "1", "ok"), ("b", "2", "error"), ("c", None, "missing"),
+    ]  # fmt: skip
+    assert found[1].error == "2"
+    assert found[0].signature != found[1].signature
+
+
+def test_reading_order_is_time_but_never_against_a_writer() -> None:
+    """Two writers interleave by time; a clock that went backwards does not turn a writer's own order around."""
+    note = kinds.Note
+    events = [
+        note(topic="b1", writer="b", n=0, at=15),
+        note(topic="b2", writer="b", n=1, at=40),
+        note(topic="a1", writer="a", n=0, at=10),
+        note(topic="a2", writer="a", n=1, at=30),
+        note(topic="a3", writer="a", n=2, at=5),
+    ]
+
+    assert [each.topic for each in ordered(events)] == ["a1", "b1", "a2", "a3", "b2"]
+
+
+def test_a_child_follows_its_parent() -> None:
+    """What names a parent stands behind it; rings and unknown parents lose nothing."""
+    note = kinds.Note
+    events = [
+        note(topic="child", writer="b", n=0, at=1, parent="a:0"),
+        note(topic="parent", writer="a", n=0, at=5),
+        note(topic="orphan", writer="c", n=0, at=2, parent="nobody:9"),
+        note(topic="ring1", writer="d", n=0, at=3, parent="d:1"),
+        note(topic="ring2", writer="d", n=1, at=3, parent="d:0"),
+    ]
+
+    assert [each.topic for each in ordered(events)] == ["orphan", "parent", "child", "ring1", "ring2"]
+
+
+def test_a_whole_episode_reads_as_it_was() -> None:
+    """Steps of the ready-made episode."""
+    [step] = trackway.steps(small_episode())
+
+    assert (step.tool, step.exit_code, step.error, step.duration_ms) == ("bash", 1, "2 failed", 812.5)
