@@ -63,7 +63,7 @@ def test_any_event_survives_journal_and_store(tmp_path_factory, mapped: bool, ev
     journal = journal_in(home.path, mapped=mapped, key=store.key)
     given_events = [*events, AssistantToolCall(name="x", args=args, call_id="c")]
     for each in given_events:
-        journal.append(pending(each))
+        journal.append(*pending(each))
     live, name = LiveStore(home, store), ids.from_bytes(EPISODE)
     expected = [msgspec.structs.replace(each, writer=journal.writer, n=n) for n, each in enumerate(given_events)]
 
@@ -84,7 +84,7 @@ def test_segments_roll_and_order_holds(tmp_path: Path, mapped: bool) -> None:
     """Thousands of events over many segments, one larger than any segment: all there, in order, numbered densely."""
     journal = journal_in(tmp_path, mapped=mapped)
     for i in range(3000):
-        journal.append(pending(Note(topic=f"{i}", detail="x" * (10_000_000 if i == 1500 else i % 900))))
+        journal.append(*pending(Note(topic=f"{i}", detail="x" * (10_000_000 if i == 1500 else i % 900))))
 
     found = [decode(Encoded(each.body, each.flags, each.schema)) for each in read_all(journal)]
 
@@ -97,7 +97,7 @@ def test_segments_roll_and_order_holds(tmp_path: Path, mapped: bool) -> None:
 def test_a_nearly_idle_journal_is_small(tmp_path: Path) -> None:
     """A hundred idle children must not cost a gigabyte."""
     journal = journal_in(tmp_path)
-    journal.append(pending(Note(topic="one")))
+    journal.append(*pending(Note(topic="one")))
     journal.prepare()
 
     sizes = [each.stat().st_size for each in (tmp_path / "journals").glob("*/*.seg")]
@@ -109,7 +109,7 @@ def test_a_torn_tail_at_every_byte(tmp_path: Path, mapped: bool) -> None:
     """Cut anywhere inside the last record, the ones before it are read and nothing else is."""
     journal = journal_in(tmp_path, mapped=mapped)
     for i in range(3):
-        journal.append(pending(Note(topic=f"{i}")))
+        journal.append(*pending(Note(topic=f"{i}")))
     [path] = (tmp_path / "journals").glob("*/*.seg")
     whole = path.read_bytes()
     first, second, third = read_all(journal)
@@ -129,7 +129,7 @@ def test_a_flipped_bit_costs_one_record(tmp_path: Path, mapped: bool) -> None:
     store = SqliteStore(home.store)
     journal = journal_in(tmp_path, mapped=mapped, key=store.key)
     for i in range(20):
-        journal.append(pending(Note(topic=f"{i}")))
+        journal.append(*pending(Note(topic=f"{i}")))
     victim = read_all(journal)[7]
     journal.release()
     [path] = home.journals.glob("*/*.seg")
@@ -152,7 +152,7 @@ def test_large_payloads_go_in_parts(tmp_path: Path, mapped: bool) -> None:
     store = SqliteStore(home.store)
     journal = journal_in(tmp_path, mapped=mapped, key=store.key)
     text = "é\ud83d" * BIG
-    journal.append(Pending(EPISODE, ToolResult, {"call_id": "c"}, (Payload(text, "content"),)))
+    journal.append(EPISODE, ToolResult, {"call_id": "c"}, (Payload(text, "content"),))
     live = LiveStore(home, store)
 
     [waiting] = live.events(ids.from_bytes(EPISODE))

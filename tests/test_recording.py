@@ -84,6 +84,36 @@ def test_arguments_are_kept_byte_for_byte(args: bytes | str) -> None:
     assert call.args == (args if isinstance(args, bytes) else args.encode("utf-8", "surrogatepass"))
 
 
+def test_wrong_types_are_made_right_before_they_are_acknowledged() -> None:
+    """Whatever is handed over, the event is of its kind when it is read: nothing is accepted that cannot be."""
+    odd = SimpleNamespace(a=1)
+    with trackway.record(5, variant=Path("v"), agent=odd, tags=[1, odd], metadata={(1, 2): odd, 3: {4}}) as episode:
+        episode.user(5, actor=odd)
+        episode.thinking(None, state=[1])
+        episode.text({"parts": [odd]})
+        call = episode.tool_call(odd, {(1, 2): 3, "o": odd, "b": b"x"}, call_id=7)
+        episode.tool_result(call, [odd], exit_code=True, duration_ms=3, returned={(1,): odd})
+        episode.tool_result(8, b"\xff")
+        request = episode.model_call(
+            model=odd, messages=[{(1, 2): odd}, odd, "a\ud83d"], parameters={1: 2}, tools=(1, odd)
+        )
+        request.done(usage=odd, error=odd, finish_reason=3, response=odd)
+        episode.reward(True, name=1, source=odd, ended=2)
+        episode.test_run(passed=True, command=odd)
+        episode.file_change(Path("a.py"), after="a\ud83d", cause=4)
+        episode.security_flag(1, where=2, evidence=odd)
+        episode.note(1, odd, detail=odd)
+        episode.reflection(odd, times=True, outcome=1)
+        episode.context("set", system_prompt=odd, tools=odd)
+        episode.end("success", score=True, reason=odd)
+        episode.label(tag=1, comment=odd)
+        assert episode.lost == 0
+
+    found = events_of(episode)
+    assert len(found) == 18
+    assert all(type(each) is kinds.KINDS[each.kind] for each in found)
+
+
 def test_calls_without_a_result_between_them_share_a_batch() -> None:
     """Parallel calls are told from sequential ones; a new turn begins a new batch."""
     with trackway.record("batches") as episode:

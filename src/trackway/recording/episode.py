@@ -19,7 +19,7 @@ from trackway.recording.view import AgentView
 from trackway.schema import events as kinds
 from trackway.schema import ids
 from trackway.schema.events import OUTCOMES, Header
-from trackway.schema.plain import error_text, plain, text_of
+from trackway.schema.plain import error_text, text_or_none
 
 if TYPE_CHECKING:
     from trackway.recording.recorder import Recorder
@@ -54,6 +54,7 @@ class Core:
         self.ended = False
         self.views: dict[str, AgentView] = {}
         self.clock: Callable[[], int] = recorder.clock
+        self.plain = capture == "full" and guard is None
 
     def put(self, kind: type[kinds.Event], fields: dict[str, Any], payloads: tuple[Any, ...] = ()) -> bool:
         """Append, unless this capture leaves it out."""
@@ -122,7 +123,7 @@ class Episode(AgentView):
         fields = {
             "at": core.clock(), "turn": self._turn, "outcome": outcome,
             "score": None if score is None else float(score),
-            "reason": None if reason is None else text_of(reason), "error": error, "lost": core.recorder.lost(core.id),
+            "reason": text_or_none(reason), "error": text_or_none(error), "lost": core.recorder.lost(core.id),
         }  # fmt: skip
         core.ended = True
         core.put(kinds.EpisodeEnd, fields)
@@ -142,7 +143,7 @@ class Episode(AgentView):
             raise UnknownOutcome(f"outcome is {outcome!r}", hint=f"one of {', '.join(OUTCOMES)}", outcome=outcome)
         fields = {
             "at": self._core.clock(), "outcome": outcome, "score": None if score is None else float(score),
-            "tag": plain(tag), "comment": plain(comment), "by": plain(by),
+            "tag": text_or_none(tag), "comment": text_or_none(comment), "by": text_or_none(by),
         }  # fmt: skip
         self._core.put(kinds.Label, fields)
 

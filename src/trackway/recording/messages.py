@@ -13,7 +13,7 @@ import msgspec
 from xxhash import xxh3_128_digest
 
 from trackway.schema.codec import encode_fast, exact
-from trackway.schema.plain import plain
+from trackway.schema.plain import is_plain, plain
 
 Reuse = tuple[tuple[int, int, int], ...]
 
@@ -49,6 +49,8 @@ class ContextTracker:
             encoded.append(body)
             digests.append(xxh3_128_digest(body))
         reuse, fresh = difference(self._digests, digests)
+        if not all(is_plain(given[i]) for i in fresh):  # what was said before has been looked at then
+            raw, given = False, [plain(each) for each in given]
         new = tuple(msgspec.Raw(encoded[i]) if raw else given[i] for i in fresh)
         base, self.base, self._digests = self.base, call_id, digests
         return (base if reuse else None), Difference(reuse, new)

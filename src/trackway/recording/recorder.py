@@ -23,10 +23,10 @@ from trackway.recording.losses import Losses
 from trackway.schema import ids
 from trackway.schema.events import Event, Header, Parent
 from trackway.schema.outside import is_thrown_in
-from trackway.schema.plain import plain, text_of
+from trackway.schema.plain import mapping_of, text_of, text_or_none
 from trackway.store.base import Store
 from trackway.store.home import Home
-from trackway.store.journal import Journal, Payload, Pending
+from trackway.store.journal import Journal, Payload
 from trackway.store.keeper import Keeper
 from trackway.store.live import LiveStore
 from trackway.store.locks import ForkSafeLock
@@ -65,8 +65,7 @@ class Recorder:
         self._sealer = Sealer(self.home, self.store)
         self._keeper: Keeper | None = None
         self._keeper_pid = 0
-        self._tokens = (0, itertools.count())
-        self._token = ""
+        self._numbers = itertools.count(1)
         self._journal = Journal(
             self.home, store_key=self.store.key, clock=clock, entropy=entropy, mapped=settings.maps(journal),
             wake=self._wake, on_loss=self._on_loss,
@@ -100,9 +99,10 @@ class Recorder:
             capture = "off"
         episode_id = ids.uuid7(self.clock(), self._entropy(10))
         header = Header(
-            id=episode_id, task=text_of(task), task_key=_text(task_key), variant=_text(variant), trial=trial, seed=seed,
-            agent=_text(agent), model=_text(model), tags=tuple(text_of(each) for each in tags),
-            metadata=None if metadata is None else plain(dict(metadata)), parent=parent, source=source, capture=capture,
+            id=episode_id, task=text_of(task), task_key=text_or_none(task_key), variant=text_or_none(variant),
+            trial=None if trial is None else int(trial), seed=None if seed is None else int(seed),
+            agent=text_or_none(agent), model=text_or_none(model), tags=tuple(text_of(each) for each in tags),
+            metadata=mapping_of(metadata), parent=parent, source=source, capture=capture,
         )  # fmt: skip
         episode = Episode(Core(self, episode_id, capture=capture, guard=guard))
         episode._begin(header, system_prompt=system_prompt, tools=tools)  # noqa: SLF001  the two are one subsystem
@@ -128,15 +128,14 @@ class Recorder:
         """Append one event as safely as promised; False where it could not be kept (counted, never raised)."""
         if self._closed:
             self._check_open()
-        pending = Pending(episode, kind, fields, payloads)
         try:
-            self._journal.append(pending)
+            self._journal.append(episode, kind, fields, payloads)
             if self._ack != "process":
                 self._make_safe()
         except Exception as error:  # the agent goes on, whatever the disk says
             if is_thrown_in(error):
                 raise
-            self._on_loss(error, pending)
+            self._on_loss(error, episode)
             return False
         return True
 
@@ -146,13 +145,9 @@ class Recorder:
             self._sealer.seal(self._journal)
 
     def new_id(self, prefix: str) -> str:
-        """An id that is unique among all processes, without asking the system each time."""
-        pid, counter = self._tokens
-        if pid != os.getpid():
-            counter = itertools.count(1)
-            self._token = self._entropy(5).hex()
-            self._tokens = (os.getpid(), counter)
-        return f"{prefix}_{self._token}{next(counter):x}"
+        """An id that is unique among all processes: the writer's name and a number, without asking the system."""
+        # A forked child has no writer before its first event and must not share its parent's: it draws one each time.
+        return f"{prefix}_{self._journal.writer[:10] or self._entropy(5).hex()}{next(self._numbers):x}"
 
     def lost(self, episode_id: str) -> int:
         """How many events of an episode could not be kept."""
@@ -162,8 +157,8 @@ class Recorder:
         """Say what was lost, once the episode is over."""
         self._losses.tell(episode_id, self.clock())
 
-    def _on_loss(self, error: Exception, pending: Pending) -> None:
-        self._losses.add(ids.from_bytes(pending.episode), error)
+    def _on_loss(self, error: Exception, episode: bytes) -> None:
+        self._losses.add(ids.from_bytes(episode), error)
 
     # --- the keeper ---------------------------------------------------------------------------------------------
 
@@ -241,10 +236,6 @@ class Recorder:
 
     def __exit__(self, *_: object) -> None:
         self.close()
-
-
-def _text(value: Any) -> str | None:  # noqa: ANN401
-    return None if value is None else text_of(value)
 
 
 _shared: dict[tuple[str, str], Recorder] = {}

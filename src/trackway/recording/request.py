@@ -8,7 +8,7 @@ from types import TracebackType
 from typing import Any, Self
 
 from trackway.schema import events as kinds
-from trackway.schema.plain import error_text, plain, text_of
+from trackway.schema.plain import error_text, mapping_of, plain, text_of, text_or_none
 
 
 class ModelRequest:
@@ -36,16 +36,21 @@ class ModelRequest:
         """The answer is in, or will not come. ``usage_from`` says how the counts are known (provider, estimated)."""
         if latency_ms is None:
             latency_ms = (time.perf_counter() - self._started) * 1000
-        counts = plain(usage)
         self.finished = True
-        self._put(kinds.ModelResult, {
-            "id": self.id, "call": self.id, "latency_ms": float(latency_ms), "usage_from": text_of(usage_from),
-            "usage": counts if counts is None or isinstance(counts, dict) else {"value": counts},
-            "finish_reason": None if finish_reason is None else text_of(finish_reason),
-            "error": error_text(error) if isinstance(error, BaseException) else plain(error),
-            "model": None if model is None else text_of(model), "response": plain(response),
-            "token_ids": plain(token_ids), "logprobs": plain(logprobs),
-        })  # fmt: skip
+        fields: dict[str, Any] = {"id": self.id, "call": self.id, "latency_ms": float(latency_ms)}
+        if usage_from != "provider":
+            fields["usage_from"] = text_of(usage_from)
+        if usage is not None:
+            fields["usage"] = mapping_of(usage)
+        if error is not None:
+            fields["error"] = error_text(error) if isinstance(error, BaseException) else text_of(error)
+        given = {
+            "finish_reason": text_or_none(finish_reason),
+            "model": text_or_none(model),
+            "response": plain(response),
+        }
+        given |= {"token_ids": plain(token_ids), "logprobs": plain(logprobs)}
+        self._put(kinds.ModelResult, fields | {name: value for name, value in given.items() if value is not None})
 
     def __enter__(self) -> Self:
         return self

@@ -13,7 +13,7 @@ from trackway.schema import events as kinds
 from trackway.schema import ids
 from trackway.schema.canonical import hash_bytes
 from trackway.schema.events import STATUSES, FileState
-from trackway.schema.plain import json_text, plain, text_of
+from trackway.schema.plain import json_text, mapping_of, plain, text_of, text_or_none
 from trackway.store.journal import BIG, Payload
 
 if TYPE_CHECKING:
@@ -66,6 +66,8 @@ class AgentView:
         fields["turn"] = self._turn
         if self._name is not None:
             fields["agent"] = self._name
+        if core.plain:
+            return core.recorder.put(core.raw, kind, fields, payloads)
         if core.guard is not None and kind not in (kinds.AssistantToolCall, kinds.ToolResult, kinds.Verdict):
             core.ask("observe", kind(**fields))
         return core.put(kind, fields, payloads)
@@ -81,13 +83,13 @@ class AgentView:
         """Input from a person, a simulated one or the harness; it opens a turn."""
         self._turn += 1
         self._in_batch = False
-        self._put_text(kinds.User, content, {"actor": actor})
+        self._put_text(kinds.User, content, {"actor": actor if type(actor) is str else text_of(actor)})
 
     def thinking(self, content: str, *, state: Mapping[str, Any] | None = None) -> None:
         """What the model thought; ``state`` is the provider's opaque part (signature, encrypted), kept verbatim."""
         fields: dict[str, Any] = {"call": self._model_call}
         if state is not None:
-            fields["state"] = plain(state)
+            fields["state"] = mapping_of(state)
         self._put_text(kinds.AssistantThinking, content, fields)
 
     def text(self, content: str) -> None:
@@ -173,11 +175,11 @@ class AgentView:
         self._model_call, self._in_batch = call_id, False
         fields: dict[str, Any] = {
             "id": call_id,
-            "model": None if model is None else text_of(model),
+            "model": text_or_none(model),
             "attempt": int(attempt),
         }
         if parameters is not None:
-            fields["parameters"] = plain(dict(parameters))
+            fields["parameters"] = mapping_of(parameters)
         if tools is not None:
             fields["tools"] = plain(tools)
         if system is not None:
@@ -201,8 +203,8 @@ class AgentView:
     ) -> None:
         """A change in what the model sees: set, inject, compact, rewind."""
         fields = {
-            "op": text_of(op), "system_prompt": None if system_prompt is None else text_of(system_prompt),
-            "tools": plain(tools), "text": None if text is None else text_of(text), "detail": plain(detail),
+            "op": text_of(op), "system_prompt": text_or_none(system_prompt),
+            "tools": plain(tools), "text": text_or_none(text), "detail": plain(detail),
         }  # fmt: skip
         self._put(kinds.Context, fields)
 
@@ -217,7 +219,7 @@ class AgentView:
     ) -> None:
         """A number for the step, or with ``scope="episode"`` for the whole; None is not 0."""
         fields = {"value": None if value is None else float(value), "name": text_of(name), "scope": text_of(scope)}
-        self._put(kinds.Reward, {**fields, "source": plain(source), "ended": plain(ended)})
+        self._put(kinds.Reward, {**fields, "source": text_or_none(source), "ended": text_or_none(ended)})
 
     def test_run(
         self,
@@ -235,7 +237,7 @@ class AgentView:
         if pass_rate is None and judged:
             pass_rate = counts["passed"] / judged
         rate = None if pass_rate is None else float(pass_rate)
-        self._put(kinds.TestRun, {**counts, "command": plain(command), "pass_rate": rate})
+        self._put(kinds.TestRun, {**counts, "command": text_or_none(command), "pass_rate": rate})
 
     def file_change(
         self,
@@ -259,7 +261,7 @@ class AgentView:
         fields = {
             "op": text_of(op), "path": text_of(plain(path)), "before": old, "after": new, "exact": bool(exact),
             "cause": self._open_call if cause is None else text_of(cause),
-            "new_path": None if new_path is None else text_of(plain(new_path)),
+            "new_path": text_or_none(plain(new_path)),
         }  # fmt: skip
         kept = () if self._core.capture != "full" else tuple(Payload(each) for each in bodies if each is not None)
         self._put(kinds.FileChange, fields, kept)
@@ -270,15 +272,15 @@ class AgentView:
         """A rule that matched, and the text that matched it."""
         named = {"rule": text_of(rule), "severity": text_of(severity)}
         self._put(kinds.SecurityFlag, {
-            **named, "where": None if where is None else text_of(where),
-            "evidence": None if evidence is None else text_of(evidence),
+            **named, "where": text_or_none(where),
+            "evidence": text_or_none(evidence),
         })  # fmt: skip
 
     def note(self, topic: str, text: Any = None, *, detail: Any = None) -> None:  # noqa: ANN401
         """A milestone, decision, checkpoint or anything else worth a line; text, or any plain value."""
         if text is not None and not isinstance(text, str):
             text, detail = None, text if detail is None else [text, detail]
-        fields = {"topic": text_of(topic), "text": None if text is None else text_of(text), "detail": plain(detail)}
+        fields = {"topic": text_of(topic), "text": text_or_none(text), "detail": plain(detail)}
         self._put(kinds.Note, fields)
 
     def reflection(
@@ -292,10 +294,10 @@ class AgentView:
     ) -> None:
         """A lesson in words: what was tried, how often, what came back."""
         fields = {
-            "signature": plain(signature),
-            "tried": plain(tried),
-            "times": plain(times),
-            "outcome": plain(outcome),
+            "signature": text_or_none(signature),
+            "tried": text_or_none(tried),
+            "times": None if times is None else int(times),
+            "outcome": text_or_none(outcome),
         }
         self._put(kinds.Reflection, {"lesson": text_of(lesson), **fields})
 
@@ -307,6 +309,8 @@ class AgentView:
 
 def args_bytes(args: Any) -> bytes:  # noqa: ANN401
     """A call's arguments as the bytes that are kept: the model's own where given, else JSON of the mapping."""
+    if type(args) is dict:
+        return json_text(args)
     if args is None:
         return b"{}"
     if isinstance(args, (bytes, bytearray, memoryview)):

@@ -34,7 +34,7 @@ class EpisodeSummary(msgspec.Struct, frozen=True, kw_only=True):
     agent: str | None = None
     model: str | None = None
     tags: tuple[str, ...] = ()
-    metadata: dict[str, Any] | None = None
+    metadata: dict[Any, Any] | None = None
     parent: Parent | None = None
     source: str = ""
     capture: str = "full"

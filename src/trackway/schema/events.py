@@ -19,7 +19,7 @@ class Native(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     source: str
     offset: int | None = None
     raw: str | None = None
-    fields: dict[str, Any] | None = None
+    fields: dict[Any, Any] | None = None
 
 
 class FileState(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -49,7 +49,7 @@ class Header(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     agent: str | None = None
     model: str | None = None
     tags: tuple[str, ...] = ()
-    metadata: dict[str, Any] | None = None
+    metadata: dict[Any, Any] | None = None
     parent: Parent | None = None
     source: str = "sdk"
     taps: tuple[str, ...] = ()
@@ -71,7 +71,7 @@ class Event(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, tag_f
     batch: int | None = None
     duration_ms: float | None = None
     native: Native | None = None
-    unknown_fields: dict[str, Any] | None = None
+    unknown_fields: dict[Any, Any] | None = None
     seq: int | None = None
 
 
@@ -95,7 +95,7 @@ class AssistantThinking(Event, frozen=True, kw_only=True, tag="assistant_thinkin
 
     kind: ClassVar[str] = "assistant_thinking"
     content: str
-    state: dict[str, Any] | None = None
+    state: dict[Any, Any] | None = None
 
 
 class AssistantToolCall(Event, frozen=True, kw_only=True, tag="assistant_tool_call"):
@@ -137,7 +137,7 @@ class ModelCall(Event, frozen=True, kw_only=True, tag="model_call"):
     kind: ClassVar[str] = "model_call"
     id: str
     model: str | None = None
-    parameters: dict[str, Any] | None = None
+    parameters: dict[Any, Any] | None = None
     system: Any = None
     tools: Any = None
     base: str | None = None
@@ -151,7 +151,7 @@ class ModelResult(Event, frozen=True, kw_only=True, tag="model_result"):
 
     kind: ClassVar[str] = "model_result"
     id: str
-    usage: dict[str, Any] | None = None
+    usage: dict[Any, Any] | None = None
     usage_from: str = "provider"
     latency_ms: float | None = None
     finish_reason: str | None = None

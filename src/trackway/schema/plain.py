@@ -14,7 +14,7 @@ from typing import Any, Final
 import msgspec
 
 _MAX_DEPTH: Final = 200
-_SCALARS: Final = (type(None), bool, int, float, str, bytes, msgspec.msgpack.Ext)
+_SCALARS: Final = frozenset((type(None), bool, int, float, str, bytes, msgspec.msgpack.Ext))
 
 
 def described(value: object) -> dict[str, str]:
@@ -70,8 +70,28 @@ def error_text(error: BaseException) -> str:
     return f"{type(error).__name__}: {said}" if said else type(error).__name__
 
 
-def plain(value: Any, _depth: int = 0, _seen: frozenset[int] = frozenset()) -> Any:  # noqa: ANN401
-    """The slow, total way: every value inside made plain, cycles and endless depth described instead of followed."""
+def is_plain(value: Any, _depth: int = 0) -> bool:  # noqa: ANN401
+    """Whether a value is made of nothing but what the codec writes and reads back the same."""
+    kind = type(value)
+    if kind in _SCALARS:
+        return True
+    if _depth > _MAX_DEPTH:
+        return False
+    if kind is dict:
+        for key, each in value.items():
+            if type(key) is not str or not (type(each) in _SCALARS or is_plain(each, _depth + 1)):
+                return False
+        return True
+    return kind is list and all(is_plain(each, _depth + 1) for each in value)
+
+
+def plain(value: Any) -> Any:  # noqa: ANN401
+    """The value, every value inside it made plain; itself where it is plain already."""
+    return value if is_plain(value) else _made_plain(value)
+
+
+def _made_plain(value: Any, _depth: int = 0, _seen: frozenset[int] = frozenset()) -> Any:  # noqa: ANN401
+    """The slow, total way: cycles and endless depth are described instead of followed."""
     if type(value) in _SCALARS:
         return value
     if id(value) in _seen:
@@ -80,10 +100,10 @@ def plain(value: Any, _depth: int = 0, _seen: frozenset[int] = frozenset()) -> A
         return described(value)
     seen = _seen | {id(value)}
     if isinstance(value, Mapping):
-        return {_plain_key(key): plain(each, _depth + 1, seen) for key, each in list(value.items())}
+        return {_plain_key(key): _made_plain(each, _depth + 1, seen) for key, each in list(value.items())}
     if isinstance(value, (list, tuple, set, frozenset)):
-        return [plain(each, _depth + 1, seen) for each in value]
-    return plain(_next_form(value), _depth + 1, seen)
+        return [_made_plain(each, _depth + 1, seen) for each in value]
+    return _made_plain(_next_form(value), _depth + 1, seen)
 
 
 def _next_form(value: object) -> Any:  # noqa: ANN401
@@ -107,6 +127,17 @@ def _plain_key(key: object) -> Any:  # noqa: ANN401
     if isinstance(key, str):
         return str.__str__(key)
     return key if type(key) in _SCALARS else described(key)["$repr"]
+
+
+def text_or_none(value: object) -> str | None:
+    """``text_of``, but None stays None."""
+    return None if value is None else text_of(value)
+
+
+def mapping_of(value: Any) -> dict[Any, Any] | None:  # noqa: ANN401
+    """A plain mapping; what is none stands in one under ``value``; None stays None."""
+    found = plain(value)
+    return found if found is None or isinstance(found, dict) else {"value": found}
 
 
 def text_of(value: object) -> str:

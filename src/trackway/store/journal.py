@@ -44,7 +44,7 @@ class Payload(NamedTuple):
 
 
 class Pending(NamedTuple):
-    """One event on its way in: everything but the writer and its number."""
+    """One event that waits for its outer call: everything but the writer and its number."""
 
     episode: bytes
     kind: type[Event]
@@ -72,7 +72,7 @@ class Journal:
         entropy: Callable[[int], bytes],
         mapped: bool = True,
         wake: Callable[[], None] = lambda: None,
-        on_loss: Callable[[Exception, Pending], None] = lambda _error, _pending: None,
+        on_loss: Callable[[Exception, bytes], None] = lambda _error, _episode: None,
     ) -> None:
         self._home = home
         self._store_key = store_key
@@ -96,7 +96,7 @@ class Journal:
         self._names_synced = True
         self._busy = False
         self._nested: deque[Pending] = deque()
-        self._in_flight: Pending | None = None
+        self._in_flight: dict[str, Any] | None = None
         self._in_flight_n = 0
         self._segment: Segment | None = None
         self._prepared: Segment | None = None
@@ -109,18 +109,20 @@ class Journal:
 
     # --- the hot path -------------------------------------------------------------------------------------------
 
-    def append(self, pending: Pending) -> None:
+    def append(
+        self, episode: bytes, kind: type[Event], fields: dict[str, Any], payloads: tuple[Payload, ...] = ()
+    ) -> None:
         """Record one event. On return it survives the death of this process."""
         with self.lock:
             if self._busy:  # this very thread is inside append: its outer call writes this one
-                self._nested.append(pending)
+                self._nested.append(Pending(episode, kind, fields, payloads))
                 return
             self._busy = True
             try:
                 if self._nested:  # left behind by a call that was interrupted: first come, first written
                     self._write_nested()
                 try:
-                    self._write(pending)
+                    self._write(episode, kind, fields, payloads)
                 finally:
                     if self._nested:
                         self._write_nested()
@@ -129,18 +131,17 @@ class Journal:
             if self._nested:
                 self._drain()
 
-    def _write(self, pending: Pending) -> None:
+    def _write(self, episode: bytes, kind: type[Event], fields: dict[str, Any], payloads: tuple[Payload, ...]) -> None:
         segment = self._segment
         if segment is None:
             segment = self._open()
         if segment.unsettled:
             segment.settle()
-        episode, kind, fields, payloads = pending
+        given, meta = fields, PLAIN_EVENT
         if payloads:
-            fields = self._put_payloads(pending)
+            fields, meta = self._put_payloads(episode, fields, payloads), PLAIN_EVENT | BLOBS << 8
             segment = self._segment or segment
         event = kind(writer=self.writer, n=segment.n, **fields)
-        meta = PLAIN_EVENT | (BLOBS << 8 if payloads else 0)
         try:
             body = episode + encode_fast(event)
         except Exception as error:
@@ -151,7 +152,7 @@ class Journal:
             body = episode + encoded.body
         if segment.offset + RECORD_HEADER + len(body) + 8 > segment.size:
             segment = self._roll(len(body))
-        self._in_flight, self._in_flight_n = pending, segment.n
+        self._in_flight, self._in_flight_n = given, segment.n
         segment.put(meta, body)
         if not self.dirty:
             self.dirty = True
@@ -172,16 +173,16 @@ class Journal:
             pending = self._nested[0]
             if not self._is_written(pending):
                 try:
-                    self._write(pending)
+                    self._write(*pending)
                 except Exception as error:  # its caller has long returned: counted, not raised
                     if is_thrown_in(error):
                         raise
-                    self._on_loss(error, pending)
+                    self._on_loss(error, pending.episode)
             self._nested.popleft()
 
     def _is_written(self, pending: Pending) -> bool:
         segment = self._segment
-        if segment is None or self._in_flight is not pending:
+        if segment is None or self._in_flight is not pending.fields:
             return False
         if segment.unsettled:
             segment.settle()
@@ -189,14 +190,14 @@ class Journal:
 
     # --- large payloads -----------------------------------------------------------------------------------------
 
-    def _put_payloads(self, pending: Pending) -> dict[str, Any]:
-        fields = dict(pending.fields)
-        for content, field in pending.payloads:
+    def _put_payloads(self, episode: bytes, fields: dict[str, Any], payloads: tuple[Payload, ...]) -> dict[str, Any]:
+        fields = dict(fields)
+        for content, field in payloads:
             self._blobs += 1
             size = 0
             for part, last in _parts(content):
                 size += len(part)
-                body = pending.episode + record.pack_blob_part(self._blobs, part, last=last)
+                body = episode + record.pack_blob_part(self._blobs, part, last=last)
                 segment = self._segment or self._open()
                 if segment.offset + RECORD_HEADER + len(body) + 8 > segment.size:
                     segment = self._roll(len(body))

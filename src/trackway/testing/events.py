@@ -56,7 +56,7 @@ _scalars = st.none() | st.booleans() | any_int | any_float | any_text | st.binar
 any_value: st.SearchStrategy[Any] = st.recursive(
     _scalars, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(any_text, inner, max_size=3), max_leaves=6
 )
-_mapping = st.dictionaries(any_text, any_value, max_size=3)
+_mapping = st.dictionaries(any_text | any_int, any_value, max_size=3)
 _file = st.builds(
     kinds.FileState, hash=st.just("blake3:" + "0" * 64), size=st.integers(0, 2**40), mode=st.none() | st.just(0o644)
 )
@@ -69,7 +69,7 @@ _header = st.builds(
 _BY_TYPE: dict[str, st.SearchStrategy[Any]] = {
     "str": any_text, "int": any_int, "float": any_float, "bool": st.booleans(), "bytes": any_args, "Any": any_value,
     "Header": _header, "FileState": _file, "Native": st.builds(kinds.Native, source=any_text),
-    "dict[str, Any]": _mapping, "tuple[Any, ...]": st.lists(any_value, max_size=3).map(tuple), "None": st.none(),
+    "dict[Any, Any]": _mapping, "tuple[Any, ...]": st.lists(any_value, max_size=3).map(tuple), "None": st.none(),
     "tuple[tuple[int, int, int], ...]": st.lists(st.tuples(*[st.integers(0, 99)] * 3), max_size=2).map(tuple),
 }  # fmt: skip
 _FIXED: dict[str, st.SearchStrategy[Any]] = {"seq": st.none(), "unknown_fields": st.none()}
