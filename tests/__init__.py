@@ -1,0 +1,1 @@
+"""The tests; a package so that the crash suite can share its checkers."""

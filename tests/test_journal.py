@@ -48,7 +48,7 @@ def read_all(journal: Journal) -> list[record.Record]:
     """Every record on disk, as a reader in another process sees it."""
     assert journal.folder is not None
     found: list[record.Record] = []
-    for activation, path, size in tail.segments(journal.folder):
+    for activation, path, size, _ in tail.segments(journal.folder):
         found += record.live_records(tail.read(tail.Piece(activation, path, 0, size)), record.SEGMENT_HEADER)
     return found
 

@@ -5,7 +5,6 @@ Nothing is looked up before it is needed, and a broken plug-in is named, not swa
 
 from __future__ import annotations
 
-from importlib import metadata
 from typing import Any
 
 from trackway.errors import BadSetting
@@ -13,11 +12,15 @@ from trackway.errors import BadSetting
 
 def names(group: str) -> list[str]:
     """The plug-ins installed for a group such as ``stores``."""
+    from importlib import metadata
+
     return sorted(each.name for each in metadata.entry_points(group=f"trackway.{group}"))
 
 
 def load(group: str, name: str) -> Any:  # noqa: ANN401  what an entry point names is its own business
     """The object a plug-in names; raises ``BadSetting`` where there is none or it does not load."""
+    from importlib import metadata
+
     for each in metadata.entry_points(group=f"trackway.{group}", name=name):
         try:
             return each.load()

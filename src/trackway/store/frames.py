@@ -12,8 +12,9 @@ import zstandard
 from xxhash import xxh3_64_intdigest
 
 from trackway.errors import StoreDamaged
-from trackway.schema.codec import Encoded, ExtHook, decode_array, exact_hook
+from trackway.schema.codec import ExtHook, decode_array, exact_hook
 from trackway.schema.events import Event
+from trackway.schema.version import SCHEMA
 from trackway.store.locks import ForkSafeLock
 
 FULL_BYTES: Final = 64 << 10
@@ -21,6 +22,8 @@ FULL_EVENTS: Final = 256
 _LEVEL: Final = 3
 _ARRAY32: Final = b"\xdd"
 _SIGN: Final = 1 << 63
+PLAIN_MARK: Final = SCHEMA
+"""The mark of an event of this schema that needs no care."""
 
 
 class Frame(NamedTuple):
@@ -33,9 +36,19 @@ class Frame(NamedTuple):
     checksum: int
 
 
-def array_of(events: Sequence[Encoded]) -> bytes:
+def array_of(bodies: Sequence[bytes]) -> bytes:
     """The msgpack array of these events."""
-    return b"".join((_ARRAY32, len(events).to_bytes(4, "big"), *(each.body for each in events)))
+    return b"".join((_ARRAY32, len(bodies).to_bytes(4, "big"), *bodies))
+
+
+def mark_of(flags: int, schema: int) -> int:
+    """How an event's bytes must be read, in one number."""
+    return flags << 16 | schema
+
+
+def split_mark(mark: int) -> tuple[int, int]:
+    """Flags and schema again."""
+    return mark >> 16, mark & 0xFFFF
 
 
 def signed(number: int) -> int:
@@ -56,14 +69,14 @@ class Packer:
         self._compressor = zstandard.ZstdCompressor(level=_LEVEL)
         self._decompressor = zstandard.ZstdDecompressor()
 
-    def pack(self, events: Sequence[Encoded]) -> Frame:
-        """One frame of these events."""
-        body = self.deflate(array_of(events))
+    def pack(self, bodies: Sequence[bytes], marks: Sequence[int]) -> Frame:
+        """One frame of these events; it must be read as its most demanding one."""
+        body = self.deflate(array_of(bodies))
         flags = schema = 0
-        for each in events:
-            flags |= each.flags
-            schema = max(schema, each.schema)
-        return Frame(body, len(events), flags, schema, check(body))
+        for each in set(marks):
+            flags |= each >> 16
+            schema = max(schema, each & 0xFFFF)
+        return Frame(body, len(bodies), flags, schema, check(body))
 
     def unpack(self, frame: Frame, *, where: str, hook: ExtHook = exact_hook) -> list[Event]:
         """Its events; raises ``StoreDamaged`` where the bytes are not what was stored."""

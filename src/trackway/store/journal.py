@@ -58,6 +58,8 @@ class Finished(NamedTuple):
     activation: int
     path: Path
     end: int
+    joined: bool | None = None
+    """Whether a payload goes on in the next one; None where nobody remembers."""
 
 
 class Journal:
@@ -95,6 +97,7 @@ class Journal:
         self._synced = record.START
         self._names_synced = True
         self._busy = False
+        self._in_payload = False
         self._nested: deque[Pending] = deque()
         self._in_flight: dict[str, Any] | None = None
         self._in_flight_n = 0
@@ -139,6 +142,7 @@ class Journal:
             segment.settle()
         given, meta = fields, PLAIN_EVENT
         if payloads:
+            self._in_payload = True
             fields, meta = self._put_payloads(episode, fields, payloads), PLAIN_EVENT | BLOBS << 8
             segment = self._segment or segment
         event = kind(writer=self.writer, n=segment.n, **fields)
@@ -154,6 +158,7 @@ class Journal:
             segment = self._roll(len(body))
         self._in_flight, self._in_flight_n = given, segment.n
         segment.put(meta, body)
+        self._in_payload = False
         if not self.dirty:
             self.dirty = True
             self._wake()
@@ -273,7 +278,7 @@ class Journal:
         new.activate(self.writer, self._activations, self._clock())
         if old is not None:
             self._retired.append(old)
-            self._finished.append(Finished(old.activation, old.path, old.offset))
+            self._finished.append(Finished(old.activation, old.path, old.offset, self._in_payload))
         self._names_synced = False
         self._segment = new
         self._wake()
@@ -344,7 +349,7 @@ class Journal:
             segment = self._segment
             if segment is None:
                 return record.START, []
-            here = Finished(segment.activation, segment.path, segment.offset)
+            here = Finished(segment.activation, segment.path, segment.offset, joined=False)
             return self._position(), [*self._finished, here]
 
     def discard(self, sealed: Position) -> Iterator[Path]:

@@ -18,7 +18,7 @@ from blake3 import blake3
 from trackway.errors import AmbiguousEpisode, EpisodeNotFound, EventRefused
 from trackway.schema import codec, ids
 from trackway.schema.canonical import name_of
-from trackway.schema.codec import Encoded, decode, exact_hook
+from trackway.schema.codec import decode, exact_hook
 from trackway.schema.episode import EpisodeSummary, fold
 from trackway.schema.events import Event
 from trackway.store import record
@@ -56,10 +56,9 @@ class LiveStore:
                     number, _, part = record.unpack_blob_part(each.body)
                     parts[number].append(part)
                     continue
-                encoded = Encoded(each.body, each.flags, each.schema)
                 # What cannot be read is not shown as anything; the sealer puts it aside and doctor tells.
                 with contextlib.suppress(EventRefused):
-                    events.append(decode(encoded, _with_parts(parts)))
+                    events.append(decode(each.encoded, _with_parts(parts)))
         return events
 
     def _with_state(self, summary: EpisodeSummary) -> EpisodeSummary:

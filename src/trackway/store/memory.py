@@ -59,7 +59,7 @@ class MemoryStore:
                 if last:
                     local[number] = self._keep(parts.pop(number))
                 continue
-            encoded = Encoded(each.body, each.flags, each.schema)
+            encoded = each.encoded
             if encoded.flags & BLOBS or len(encoded.body) >= APART:
                 encoded = take_apart(encoded, self._keep, local)
             self._decode(encoded)  # what cannot be read back is refused now

@@ -194,12 +194,13 @@ def _batches(segments: list[Finished], start: Position) -> Iterator[tuple[list[P
     """Stretches that end behind an event, a segment's worth each: blob parts stay with the event they are for."""
     waiting: list[Piece] = []
     end = start
-    for activation, path, size in segments:
+    for segment in segments:
+        activation, path, size, _ = segment
         low = start.offset if activation == start.activation else SEGMENT_HEADER
         if activation < start.activation or low >= size:
             continue
         end = Position(activation, size)
-        cut = _behind_last_event(tail.read(Piece(activation, path, low, size)), low)
+        cut = _cut(segment, low)
         if cut is None:
             waiting.append(Piece(activation, path, low, size))
             continue
@@ -207,6 +208,13 @@ def _batches(segments: list[Finished], start: Position) -> Iterator[tuple[list[P
         waiting = [Piece(activation, path, cut, size)] if cut < size else []
     if waiting:
         yield waiting, end
+
+
+def _cut(segment: Finished, low: int) -> int | None:
+    """Where a segment can be cut without parting a payload from its event; None where nowhere."""
+    if segment.joined is False:  # our own journal, and it knows
+        return segment.end
+    return _behind_last_event(tail.read(Piece(segment.activation, segment.path, low, segment.end)), low)
 
 
 def _behind_last_event(segment: bytes, offset: int) -> int | None:

@@ -94,8 +94,7 @@ class MappedSegment:
         """After an exception inside ``put``: the record it left whole, now counted; None where it left none."""
         found = self._whole()
         if found is not None:
-            self.offset = found.end
-            self.n += found.type & record.EVENT
+            self.offset, self.n = found.end, self.n + (found.meta & record.EVENT)  # no call between: see put
         self.unsettled = False
         return found
 
@@ -156,8 +155,7 @@ class AppendedSegment:
         written = os.pread(self._descriptor, end - self.offset, self.offset)
         found = record.record_at(bytes(self.offset) + written, self.offset)
         if found is not None and found.end <= end:
-            self.offset = found.end
-            self.n += found.type & record.EVENT
+            self.offset, self.n = found.end, self.n + (found.meta & record.EVENT)
         else:
             found = None
             os.ftruncate(self._descriptor, self.offset)

@@ -9,21 +9,31 @@ from __future__ import annotations
 import json
 import sqlite3
 from collections.abc import Iterable
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 import msgspec
 
 from trackway.errors import StoreTrouble
 from trackway.schema import ids
 from trackway.schema.canonical import digest_of
-from trackway.schema.codec import BLOBS, Encoded, decode, encode_fast, exact, exact_hook
+from trackway.schema.codec import BLOBS, Encoded, decode, decode_array, encode_fast, exact, exact_hook
 from trackway.schema.episode import EpisodeSummary, fold
 from trackway.schema.events import KINDS, AssistantToolCall, Event, FileChange
+from trackway.schema.version import SCHEMA
 from trackway.store import record, sqlite_blobs
 from trackway.store.base import Batch
-from trackway.store.frames import FULL_BYTES, FULL_EVENTS, Packer, check
+from trackway.store.frames import (
+    FULL_BYTES,
+    FULL_EVENTS,
+    PLAIN_MARK,
+    Packer,
+    array_of,
+    check,
+    mark_of,
+    split_mark,
+)
 from trackway.store.payloads import APART, left_out, references, take_apart
-from trackway.store.record import Position
+from trackway.store.record import EPISODE, PLAIN_EVENT, Position
 
 _KIND_NUMBER: Final = {each: number for number, each in enumerate(KINDS.values(), start=1)}
 _decode_summary = msgspec.msgpack.Decoder(EpisodeSummary).decode
@@ -70,14 +80,24 @@ class Tail(NamedTuple):
 
 
 class _Group:
-    """The events of one episode in a batch, with their bytes and the blobs they need."""
+    """The events of one episode in a batch: their bytes, how each must be read, and the blobs they need."""
 
-    __slots__ = ("digests", "encoded", "events")
+    __slots__ = ("bodies", "digests", "marks", "special")
 
     def __init__(self) -> None:
-        self.events: list[Event] = []
-        self.encoded: list[Encoded] = []
+        self.bodies: list[bytes] = []
+        self.marks: list[int] = []
         self.digests: set[bytes] = set()
+        self.special: dict[int, Event] = {}
+
+    def events(self) -> list[Event]:
+        """The events; the plain ones in one call, large values left out."""
+        if not self.special:
+            return decode_array(array_of(self.bodies), flags=0, schema=SCHEMA)
+        return [
+            self.special.get(i) or decode(Encoded(body, *split_mark(mark)))
+            for i, (body, mark) in enumerate(zip(self.bodies, self.marks, strict=True))
+        ]
 
 
 class Sealing:
@@ -96,19 +116,24 @@ class Sealing:
             self._check_start(batch)
         groups: dict[bytes, _Group] = {}
         for each in batch.records:
-            if each.type == record.BLOB_PART:
+            meta, whole, _, _ = each
+            if meta & 0xFF == record.BLOB_PART:
                 self._blob_part(each.body)
                 continue
-            group = groups.get(each.episode)
+            group = groups.get(whole[:EPISODE])
             if group is None:
-                group = groups[each.episode] = _Group()
-            self._event(group, Encoded(each.body, each.flags, each.schema))
+                group = groups[whole[:EPISODE]] = _Group()
+            if meta == PLAIN_EVENT and len(whole) < APART:
+                group.bodies.append(whole[EPISODE:])
+                group.marks.append(PLAIN_MARK)
+            else:
+                self._special(group, each.encoded)
         for episode, group in groups.items():
             self._write(episode, group)
         if batch.writer and batch.position is not None:
             about = json.dumps(batch.about or {})
             self._connection.execute(_SET_POSITION, (batch.writer, about, *batch.position))
-        return sum(len(group.events) for group in groups.values())
+        return sum(len(group.bodies) for group in groups.values())
 
     def _check_start(self, batch: Batch) -> None:
         """A batch goes on exactly where the last one ended, whoever brings it: that is the whole of exactly-once."""
@@ -124,28 +149,28 @@ class Sealing:
         if last:
             self._local[number] = self._growing.pop(number).finish()
 
-    def _event(self, group: _Group, encoded: Encoded) -> None:
-        event = decode(encoded, left_out) if encoded.flags & BLOBS else decode(encoded)
+    def _special(self, group: _Group, encoded: Encoded) -> None:
+        """An event that is large, exact, of another schema, or refers to blobs."""
+        group.special[len(group.bodies)] = decode(encoded, left_out)
         if encoded.flags & BLOBS or len(encoded.body) >= APART:
             encoded = take_apart(encoded, self._keep, self._local)
             group.digests |= references(encoded.body)
-        if isinstance(event, FileChange):
-            group.digests |= {digest_of(each.hash) for each in (event.before, event.after) if each is not None}
-        group.events.append(event)
-        group.encoded.append(encoded)
+        group.bodies.append(encoded.body)
+        group.marks.append(mark_of(encoded.flags, encoded.schema))
 
     def _keep(self, body: bytes) -> bytes:
         return sqlite_blobs.keep(self._connection, self._packer, body)
 
     def _write(self, uuid: bytes, group: _Group) -> None:
         row = self._row(uuid)
-        summary = fold(row.summary, group.events)
-        self._connection.executemany(_INDEX, self._index_rows(row, group.events, summary.started_at or 0))
-        tail = self._pack(row, group.encoded, ended=summary.ended_at is not None)
+        events = group.events()
+        summary = fold(row.summary, events)
+        self._connection.executemany(_INDEX, self._index_rows(row, group, events, summary.started_at or 0))
+        tail = self._pack(row, group.bodies, group.marks, ended=summary.ended_at is not None)
         self._connection.execute(
             _SET_EPISODE,
             (
-                row.next_seq + len(group.events), tail.bytes, tail.events, _int64(summary.started_at),
+                row.next_seq + len(events), tail.bytes, tail.events, _int64(summary.started_at),
                 _int64(summary.ended_at), _text(summary.task), _text(summary.variant), _text(summary.agent),
                 _text(summary.model), _text(summary.outcome), summary.score, summary.n_events, summary.n_steps,
                 encode_summary(summary), row.id,
@@ -166,41 +191,44 @@ class Sealing:
         added = self._connection.execute(_NEW_EPISODE, (uuid,)).lastrowid or 0
         return Row(added, 0, 0, 0, EpisodeSummary(id=ids.from_bytes(uuid)))
 
-    def _index_rows(self, row: Row, events: Iterable[Event], started_at: int) -> Iterable[tuple[Any, ...]]:
-        episode, seq = row.id, row.next_seq
+    def _index_rows(
+        self, row: Row, group: _Group, events: list[Event], started_at: int
+    ) -> Iterable[tuple[int, int, int, int | None, int | None]]:
+        episode, seq, numbers = row.id, row.next_seq, _KIND_NUMBER
         for event in events:
-            tool = self._word(event.name) if type(event) is AssistantToolCall else None
-            after = _int64((event.at - started_at) // 1000)
-            yield episode, seq, _KIND_NUMBER.get(type(event), 0), after, tool
+            kind, tool = type(event), None
+            if kind is AssistantToolCall:
+                tool = self._word(event.name)  # type: ignore[attr-defined]  # a call has one
+            elif kind is FileChange:
+                group.digests |= file_digests(event)  # type: ignore[arg-type]  # it is one
+            yield episode, seq, numbers.get(kind, 0), _int64((event.at - started_at) // 1000), tool
             seq += 1
 
-    def _pack(self, row: Row, new: list[Encoded], *, ended: bool) -> Tail:
+    def _pack(self, row: Row, bodies: list[bytes], marks: list[int], *, ended: bool) -> Tail:
         """Frames of what is enough for one; returns what stays in the tail."""
-        size = row.tail_bytes + sum(len(each.body) for each in new)
-        if not ended and size < FULL_BYTES and row.tail_events + len(new) < FULL_EVENTS:
-            self._add_tail(row.id, row.next_seq, new)
-            return Tail(size, row.tail_events + len(new))
-        waiting = [*self._tail_of(row), *new]
+        size = row.tail_bytes + sum(map(len, bodies))
+        if not ended and size < FULL_BYTES and row.tail_events + len(bodies) < FULL_EVENTS:
+            self._add_tail(row.id, row.next_seq, bodies, marks)
+            return Tail(size, row.tail_events + len(bodies))
         if row.tail_events:
+            waiting = self._connection.execute(_TAIL, (row.id,)).fetchall()
+            bodies = [*(body for body, _, _ in waiting), *bodies]
+            marks = [*(mark_of(flags, schema) for _, flags, schema in waiting), *marks]
             self._connection.execute(_DROP_TAIL, (row.id,))
-        first = seq = row.next_seq - row.tail_events
-        for events in _full(waiting, ended=ended):
-            frame = self._packer.pack(events)
+        first, start = row.next_seq - row.tail_events, 0
+        for stop in _full(bodies, ended=ended):
+            frame = self._packer.pack(bodies[start:stop], marks[start:stop])
             self._connection.execute(
-                _ADD_FRAME, (row.id, seq, frame.n, frame.flags, frame.schema, frame.checksum, frame.body)
+                _ADD_FRAME, (row.id, first + start, frame.n, frame.flags, frame.schema, frame.checksum, frame.body)
             )
-            seq += len(events)
-        rest = waiting[seq - first :]
-        self._add_tail(row.id, seq, rest)
-        return Tail(sum(len(each.body) for each in rest), len(rest))
+            start = stop
+        self._add_tail(row.id, first + start, bodies[start:], marks[start:])
+        return Tail(sum(map(len, bodies[start:])), len(bodies) - start)
 
-    def _tail_of(self, row: Row) -> list[Encoded]:
-        return [Encoded(*each) for each in self._connection.execute(_TAIL, (row.id,))] if row.tail_events else []
-
-    def _add_tail(self, episode: int, seq: int, events: list[Encoded]) -> None:
+    def _add_tail(self, episode: int, seq: int, bodies: list[bytes], marks: list[int]) -> None:
+        rows = enumerate(zip(bodies, marks, strict=True), start=seq)
         self._connection.executemany(
-            _ADD_TAIL,
-            ((episode, seq + i, each.flags, each.schema, check(each.body), each.body) for i, each in enumerate(events)),
+            _ADD_TAIL, ((episode, at, *split_mark(mark), check(body), body) for at, (body, mark) in rows)
         )
 
     def _word(self, word: str) -> int:
@@ -213,16 +241,21 @@ class Sealing:
         return number
 
 
-def _full(events: list[Encoded], *, ended: bool) -> Iterable[list[Encoded]]:
-    """Cut into frames of the full size; the remainder too where no more is to come."""
+def _full(bodies: list[bytes], *, ended: bool) -> Iterable[int]:
+    """Where to cut into frames of the full size; at the end too where no more is to come."""
     start = size = 0
-    for i, each in enumerate(events):
-        size += len(each.body)
-        if size >= FULL_BYTES or i + 1 - start >= FULL_EVENTS:
-            yield events[start : i + 1]
-            start, size = i + 1, 0
-    if ended and start < len(events):
-        yield events[start:]
+    for i, body in enumerate(bodies, start=1):
+        size += len(body)
+        if size >= FULL_BYTES or i - start >= FULL_EVENTS:
+            yield i
+            start, size = i, 0
+    if ended and start < len(bodies):
+        yield len(bodies)
+
+
+def file_digests(change: FileChange) -> set[bytes]:
+    """The blobs a file change names."""
+    return {digest_of(each.hash) for each in (change.before, change.after) if each is not None}
 
 
 def _text(value: str | None) -> str | None:

@@ -103,7 +103,7 @@ class Tail:
                 self._take(segment, alive=writer.alive)
 
     def _take(self, segment: Finished, *, alive: bool) -> None:
-        activation, path, size = segment
+        activation, path, size, _ = segment
         start = self._read.offset if activation == self._read.activation else SEGMENT_HEADER
         body = read(Piece(activation, path, start, size))
         for each in record.live_records(body, start) if alive else record.dead_records(body, start):

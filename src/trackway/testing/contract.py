@@ -19,7 +19,7 @@ from trackway.schema import ids
 from trackway.schema.canonical import hash_bytes
 from trackway.schema.events import Event
 from trackway.store.base import Batch, Query, Store
-from trackway.store.record import BLOB_PART, START, Position, Record, pack_blob_part
+from trackway.store.record import BLOB_PART, EVENT, START, Position, Record, meta_of, pack_blob_part
 from trackway.testing.events import records, small_episode
 
 _ID = ids.uuid7(1_800_000_000_000_000_000, bytes(range(10)))
@@ -121,7 +121,7 @@ class StoreContract:
     def test_a_batch_is_stored_whole_or_not_at_all(self, store: Store) -> None:
         """A record that cannot be read back leaves nothing of its batch, and the position where it was."""
         good = list(records(_ID, small_episode()))
-        broken = good[0]._replace(body=b"\x01")
+        broken = good[0]._replace(whole=ids.to_bytes(_ID) + b"\x01")
 
         with pytest.raises(Exception, match=r".*"):
             store.seal(Batch([*good, broken], "w1", {}, START, Position(1, 500)))
@@ -154,7 +154,7 @@ class StoreContract:
         state = kinds.FileState(hash=hash_bytes(whole), size=len(whole))
         change = kinds.FileChange(op="create", path="big.bin", after=state)
         batch = [
-            Record(BLOB_PART, 0, 1, ids.to_bytes(_ID), pack_blob_part(1, part, last=part == b"c"), 0, 0)
+            Record(meta_of(BLOB_PART, 0, 1), ids.to_bytes(_ID) + pack_blob_part(1, part, last=part == b"c"))
             for part in parts
         ]
 
@@ -167,7 +167,7 @@ class StoreContract:
         """A newer version's events pass through unchanged, byte for byte where the kind is unknown."""
         raw = msgspec.msgpack.encode({"kind": "dream", "n": 1, "writer": "w", "depth": [1, {"x": None}]})
         newer = msgspec.msgpack.encode({"kind": "user", "content": "hi", "mood": "calm", "n": 2})
-        batch = [Record(1, 0, 999, ids.to_bytes(_ID), body, 0, 0) for body in (raw, newer)]
+        batch = [Record(meta_of(EVENT, 0, 999), ids.to_bytes(_ID) + body) for body in (raw, newer)]
 
         store.seal(Batch(batch))
 

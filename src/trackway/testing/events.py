@@ -11,14 +11,14 @@ from trackway.schema import events as kinds
 from trackway.schema import ids
 from trackway.schema.codec import encode
 from trackway.schema.events import KINDS, Event
-from trackway.store.record import EVENT, Record
+from trackway.store.record import EVENT, Record, meta_of
 
 
 def records(episode_id: str, events: Iterable[Event]) -> Iterator[Record]:
     """Events as a journal would hand them to a store."""
     for event in events:
         encoded = encode(event)
-        yield Record(EVENT, encoded.flags, encoded.schema, ids.to_bytes(episode_id), encoded.body, 0, 0)
+        yield Record(meta_of(EVENT, encoded.flags, encoded.schema), ids.to_bytes(episode_id) + encoded.body)
 
 
 def small_episode(

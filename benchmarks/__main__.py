@@ -1,0 +1,51 @@
+"""`python -m benchmarks [AREA ...] [--quick] [--steps N] [--json FILE]`: measure, print, sum up."""
+
+import argparse
+import json
+import time
+from importlib import import_module
+from pathlib import Path
+
+from benchmarks import machine, report
+from benchmarks.measure import Options, compiled
+
+AREAS = ("record", "sustained", "kill", "read", "start")
+
+
+def main() -> None:
+    """Run the areas asked for, all of them by default."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
+    parser.add_argument("areas", nargs="*", metavar="AREA", help=f"of {', '.join(AREAS)}; all by default")
+    parser.add_argument("--quick", action="store_true", help="few samples: does it run, not how fast is it")
+    parser.add_argument("--steps", type=int, help="the size of the store that is read (6 events a step)")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="the same figures as JSON")
+    asked = parser.parse_args()
+    if unknown := [each for each in asked.areas if each not in AREAS]:
+        parser.error(f"no area {unknown[0]!r}: one of {', '.join(AREAS)}")
+    with compiled():
+        _run(asked)
+
+
+def _run(asked: argparse.Namespace) -> None:
+    options = Options(quick=asked.quick, steps=asked.steps)
+    about = machine.describe()
+    print(machine.line(about), flush=True)
+    print("a ratio says how trackway compares with what stands beside it in the same run", flush=True)
+    tables, started = [], time.perf_counter()
+    for area in AREAS:
+        if area in asked.areas or not asked.areas:
+            for table in import_module(f"benchmarks.{area}").run(options):
+                tables.append(table)
+                print(report.text(table), f"\n  ({_now(started)})", flush=True)
+    print(report.summary(tables))
+    if asked.json:
+        asked.json.write_text(json.dumps({"machine": about, "tables": [each.plain() for each in tables]}, indent=1))
+
+
+def _now(started: float) -> str:
+    """The load beside each table: a figure taken on a busy machine should say so."""
+    return f"at {time.perf_counter() - started:.0f} s, load {machine.load():.1f}"
+
+
+if __name__ == "__main__":
+    main()

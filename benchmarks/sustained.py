@@ -1,0 +1,110 @@
+"""Steps a second, recorded and stored, on one core; and what they weigh.
+
+The clock runs from the first step until ``close`` returns: for trackway everything is then sealed into the store, the
+journal gone and the log checkpointed. Afterwards a process of its own reads back every step and compares its text.
+"""
+
+import json
+import os
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from statistics import median
+from typing import NamedTuple
+
+from benchmarks import peers, workload
+from benchmarks.measure import Options, apart, scratch, settle, short, size_of
+from benchmarks.report import Beside, Row, Table, Target
+
+
+class Outcome(NamedTuple):
+    """What one peer did."""
+
+    rate: float
+    bytes: float
+    kept: float
+    raw: float
+
+    def __str__(self) -> str:
+        return f"{self.rate:,.0f} steps/s" + ("" if self.kept == 1 else f", kept {self.kept:.0%}")
+
+
+def run(options: Options) -> Iterator[Table]:
+    """Speed on one core, then size, without and with history in each call."""
+    names = ["trackway", "trackway, append", *peers.others()]
+    yield _speed({each: _outcome(each, options.size(200, 4), options.size(3, 1)) for each in names})
+    weighed = [each for each in names if each not in ("trackway, append", "SQLite queue")]  # these weigh what theirs do
+    short_calls = {each: _outcome(each, options.size(40, 4)) for each in weighed}
+    long_calls = {each: _outcome(each, options.size(8, 2), history=True) for each in weighed}
+    yield _weight(short_calls, long_calls)
+
+
+def record_all(peer: str, folder: Path, episodes: int, history: bool) -> tuple[float, float]:
+    """Record on one core; steps a second, and the bytes a step has as JSON."""
+    plan = [
+        [(each, workload.messages(steps[: i + 1], history=history)) for i, each in enumerate(steps)]
+        for steps in workload.plan(episodes)
+    ]
+    raw = sum(len(json.dumps([each, sent])) for steps in plan for each, sent in steps)
+    if hasattr(os, "sched_setaffinity"):
+        os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
+    recorder = peers.load(peer).Recorder(folder)
+    settle()
+    started = time.perf_counter()
+    for number, steps in enumerate(plan):
+        recorder.begin(number)
+        for each, sent in steps:
+            recorder.step(each, sent)
+        recorder.end(number)
+    recorder.close()
+    count = episodes * workload.EPISODE
+    return count / (time.perf_counter() - started), raw / count
+
+
+def read_back(peer: str, folder: Path, episodes: int) -> int:
+    """How many steps come back with the very text that went in."""
+    found = peers.load(peer).read(folder)
+    wanted = {(each["ep"], each["i"]): each for steps in workload.plan(episodes) for each in steps}
+    return sum(
+        each.get("out") == wanted[place]["out"] and each.get("result") == wanted[place]["result"]
+        for place, each in found.items()
+    )
+
+
+def _outcome(peer: str, episodes: int, rounds: int = 1, history: bool = False) -> Outcome:
+    found = []
+    for _ in range(rounds):
+        with scratch() as folder:
+            rate, raw = apart(record_all, peer, folder, episodes, history)
+            count = episodes * workload.EPISODE
+            weight = size_of(folder) / count
+            found.append(Outcome(rate, weight, apart(read_back, peer, folder, episodes) / count, raw))
+    return Outcome(*(median(column) for column in zip(*found, strict=True)))
+
+
+def _speed(found: dict[str, Outcome]) -> Table:
+    ours = found["trackway"]
+    beside = tuple(Beside(each, str(found[each]), ours.rate / found[each].rate) for each in found if each != "trackway")
+    kept = all(found[each].kept == 1 for each in ("trackway", "trackway, append"))
+    target = Target("≥ 20,000 steps/s", kept and ours.rate >= 20_000)
+    row = Row("sustained, sealed", str(ours), beside, target, ours._asdict())
+    return Table("sustained on one core, until closed, every step read back", (row,))
+
+
+def _weight(short_calls: dict[str, Outcome], long_calls: dict[str, Outcome]) -> Table:
+    rows = []
+    for what, found, limit in (("bytes a step", short_calls, 800), ("bytes a step, full history", long_calls, 1000)):
+        ours = found["trackway"]
+        beside = tuple(_weighed(each, found[each], ours) for each in found if each != "trackway")
+        target = Target(f"≤ {limit:,}", ours.kept == 1 and ours.bytes <= limit)
+        rows.append(Row(what, short(ours.bytes), beside, target, ours._asdict()))
+    ours = long_calls["trackway"]
+    share = ours.bytes / ours.raw
+    rows.append(Row("of the JSON of such calls", f"{share:.1%}", target=Target("≤ 3 %", share <= 0.03)))
+    return Table("on the disk, after close", tuple(rows))
+
+
+def _weighed(name: str, theirs: Outcome, ours: Outcome) -> Beside:
+    """Whoever lost steps weighs less for it: counted by what was kept."""
+    weight = theirs.bytes / (theirs.kept or 1)
+    return Beside(name, short(weight), weight / ours.bytes)

@@ -1,0 +1,147 @@
+"""What the doctor looks at, one function per thing; each finding says what, where, and what to do.
+
+A problem is something to act on. A note is worth knowing: a process that died, an episode without an end. Nothing is
+changed unless ``fix`` is asked for, and then only what dead processes left behind is sealed.
+"""
+
+from __future__ import annotations
+
+import os
+import platform
+import shutil
+import sqlite3
+import stat
+from collections import Counter
+from collections.abc import Iterator
+from typing import Final, NamedTuple
+
+from trackway.cli._journals import journals, kept_aside
+from trackway.cli._options import version
+from trackway.cli._text import count
+from trackway.errors import TrackwayError
+from trackway.recording import settings
+from trackway.store.base import Store
+from trackway.store.checkup import checkup
+from trackway.store.home import Home
+from trackway.store.live import LiveStore
+from trackway.store.sqlite import SqliteStore
+
+_PACKAGES: Final = ("msgspec", "zstandard", "blake3", "xxhash", "click", "rich")
+_LITTLE_SPACE: Final = 200 * 1024 * 1024
+
+
+class Finding(NamedTuple):
+    """One thing that was looked at: ``ok``, ``note`` or ``problem``."""
+
+    level: str
+    what: str
+    where: str = ""
+    do: str = ""
+
+
+def findings(home: str | None, store: str | None, *, fix: bool) -> Iterator[Finding]:
+    """Everything there is to say, in the order in which things depend on each other."""
+    place = settings.home_at(home)
+    yield _versions()
+    yield from _environment()
+    yield from _folder(place)
+    try:
+        named = settings.store_for(store, place)
+        yield from _store(named)
+        yield from _kept(place, named, fix=fix)
+    except TrackwayError as error:
+        hint = "see whether it is there, whose it is and its mode" if "trackway doctor" in error.hint else error.hint
+        yield Finding("problem", error.message, do=hint)
+    except OSError as error:
+        yield Finding("problem", f"cannot be read: {error.strerror}", str(error.filename), "see its owner and mode")
+
+
+def _versions() -> Finding:
+    found = [f"{name} {version(name) or '(not installed)'}" for name in _PACKAGES]
+    ours = f"trackway {version('trackway') or '(not installed)'}, Python {platform.python_version()}"
+    return Finding("ok", ours, f"{', '.join(found)}, SQLite {sqlite3.sqlite_version}")
+
+
+def _environment() -> Iterator[Finding]:
+    if settings.is_disabled():
+        yield Finding("note", "TRACKWAY_DISABLED is set: nothing is recorded", do="unset TRACKWAY_DISABLED")
+    try:
+        kind = "mapped" if settings.maps(None) else "appended"
+        yield Finding("ok", f"journals are {kind}")
+    except TrackwayError as error:
+        yield Finding("problem", error.message, "TRACKWAY_JOURNAL", error.hint)
+
+
+def _folder(home: Home) -> Iterator[Finding]:
+    where = str(home.path)
+    try:
+        mode = home.path.stat().st_mode
+    except FileNotFoundError:
+        yield _no_folder(home)
+        return
+    except OSError as error:
+        yield Finding(
+            "problem", f"the home cannot be looked at: {error.strerror}", where, "name another: TRACKWAY_HOME"
+        )
+        return
+    if not stat.S_ISDIR(mode):
+        yield Finding("problem", "the home is no folder", where, "move it away, or name another: TRACKWAY_HOME")
+        return
+    if not os.access(home.path, os.W_OK | os.X_OK):
+        yield Finding("problem", "the home cannot be written to", where, f"chmod u+wx {where}, or set TRACKWAY_HOME")
+    elif mode & 0o077:
+        yield Finding("problem", f"others may look into the home (mode {mode & 0o777:o})", where, f"chmod 700 {where}")
+    else:
+        yield Finding("ok", "the home is yours alone and can be written to", where)
+    free = shutil.disk_usage(home.path).free
+    if free < _LITTLE_SPACE:
+        yield Finding("problem", f"only {free / 1e6:.0f} MB are free on its disk", where, "make room before recording")
+
+
+def _no_folder(home: Home) -> Finding:
+    above = next(each for each in home.path.parents if each.exists())
+    if os.access(above, os.W_OK | os.X_OK):
+        return Finding("ok", "no home folder yet; the first recording makes it", str(home.path))
+    said = f"the home is not there and cannot be made: {above} cannot be written to"
+    return Finding("problem", said, str(home.path), "set TRACKWAY_HOME to a folder of yours")
+
+
+def _store(store: Store) -> Iterator[Finding]:
+    if not isinstance(store, SqliteStore):
+        yield Finding("ok", "the store answers", f"{store.key}, newest: {store.find('last') or 'none'}")
+        return
+    where = str(store.path)
+    found = checkup(store)
+    if found is None:
+        yield Finding("ok", "no store yet; the first recording makes it", where)
+        return
+    for said in found.problems:
+        yield Finding(
+            "problem", f"SQLite finds the file damaged: {said}", where, "copy the file away before anything else"
+        )
+    if not found.problems:
+        held = f"{count(found.episodes, 'episode')}, {count(found.events, 'event')}, {count(found.blobs, 'blob')}"
+        yield Finding("ok", f"the store is sound: format {found.version}, {held}", where)
+    mode = store.path.stat().st_mode
+    if mode & 0o077:
+        yield Finding("problem", f"others may read the store (mode {mode & 0o777:o})", where, f"chmod 600 {where}")
+
+
+def _kept(home: Home, store: Store, *, fix: bool) -> Iterator[Finding]:
+    """Journals, what was put aside, and what the episodes say of themselves."""
+    for each in journals(home, store, fix=fix):
+        yield Finding(*each)
+    for each in kept_aside(home):
+        yield Finding(*each)
+    states: Counter[str] = Counter()
+    for summary in LiveStore(home, store).episodes():
+        states[summary.state or ""] += 1
+        states["lossy"] += summary.lost > 0
+    if states["crashed"]:
+        said = f"{count(states['crashed'], 'episode')} without an end: the recording process died"
+        yield Finding("note", said, do="trackway ls --state crashed")
+    if states["running"]:
+        yield Finding("ok", f"{count(states['running'], 'episode')} running", do="trackway ls --state running")
+    if states["lossy"]:
+        said = f"{count(states['lossy'], 'episode')} with events that could not be kept"
+        yield Finding("note", said, do="trackway ls says how many were lost beside each")

@@ -1,0 +1,103 @@
+"""What lies in the home beside the store: journals of the living and of the dead, records put aside, losses.
+
+Each finding is ``(level, what, where, do)``.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from trackway.cli._text import count, moment
+from trackway.store import tail
+from trackway.store.base import Store
+from trackway.store.home import Home
+from trackway.store.sealer import Sealer
+from trackway.store.tail import Tail, WriterFolder
+
+Said = tuple[str, str, str, str]
+
+
+def journals(home: Home, store: Store, *, fix: bool) -> Iterator[Said]:
+    """Who records here now, and what the dead left."""
+    if fix:
+        yield from _adopted(home, store)
+    found = tail.writers(home)
+    for each in found:
+        if each.alive:
+            yield "ok", f"{_who(each)} is recording, {_waiting(each, store)}", str(each.folder.path), ""
+        else:
+            yield _dead(each, store)
+    if not found:
+        yield "ok", "no journals: everything recorded is sealed", str(home.journals), ""
+
+
+def _adopted(home: Home, store: Store) -> Iterator[Said]:
+    done = Sealer(home, store).adopt()
+    if done.adopted:
+        said = f"sealed {count(done.events, 'event')} from {count(done.adopted, 'journal')} of dead processes"
+        yield "ok", said, str(home.journals), ""
+
+
+def _dead(each: WriterFolder, store: Store) -> Said:
+    where, key = str(each.folder.path), each.about.get("store")
+    if key is None:
+        return "problem", "a journal does not say which store it is for", where, "keep the folder and report it"
+    if key == store.key:
+        said = f"{_who(each)} died and left {_waiting(each, store)}; readers see it all"
+        return "note", said, where, "the next recording seals it, or now: trackway doctor --fix"
+    return "note", f"{_who(each)} died recording for {key}", where, f"trackway doctor --fix --store {key}"
+
+
+def _who(each: WriterFolder) -> str:
+    about = each.about
+    since = about.get("started_at")
+    started = moment(since, utc=False) if isinstance(since, int) else "?"
+    return f"process {about.get('pid', '?')} on {about.get('host', '?')} (since {started})"
+
+
+def _waiting(each: WriterFolder, store: Store) -> str:
+    if each.about.get("store") != store.key:
+        return f"for {each.about.get('store')}"
+    left = Tail()
+    left.advance(each, store.position(each.writer))
+    sizes = [record.end - record.start for found in left.records.values() for _, record in found]
+    return f"{count(len(sizes), 'record')} ({sum(sizes):,} bytes) not sealed yet"
+
+
+def kept_aside(home: Home) -> Iterator[Said]:
+    """Records that could not be sealed, and events that could not be recorded, by reason."""
+    reasons = Counter(_reason(path) for path in sorted(home.quarantine.glob("*.json")))
+    for reason, times in reasons.items():
+        said = f"{count(times, 'record')} could not be sealed: {reason}"
+        yield "problem", said, str(home.quarantine), "the bytes are kept there; report it, then move them away"
+    lost: Counter[str] = Counter()
+    for each in _losses(home.losses):
+        lost[str(each.get("reason", "?"))] += each["lost"] if isinstance(each.get("lost"), int) else 1
+    for reason, times in lost.items():
+        said = f"{count(times, 'event')} could not be recorded: {reason}"
+        yield "problem", said, str(home.losses), "once the cause is gone, delete the file"
+
+
+def _reason(path: Path) -> str:
+    try:
+        return str(json.loads(path.read_bytes())["reason"])
+    except (OSError, ValueError, KeyError, TypeError):
+        return "no reason is written beside it"
+
+
+def _losses(path: Path) -> Iterator[dict[str, Any]]:
+    try:
+        lines = path.read_bytes().splitlines()
+    except (FileNotFoundError, NotADirectoryError):
+        return
+    for each in lines:
+        try:
+            value = json.loads(each)
+        except ValueError:  # the disk may have filled in the middle of a line
+            continue
+        if isinstance(value, dict):
+            yield value

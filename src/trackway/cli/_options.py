@@ -1,0 +1,98 @@
+"""What all commands share: their options, how they open the store, and how a person writes a moment."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any, Final, TypeVar
+
+import click
+
+if TYPE_CHECKING:
+    from trackway.store.live import LiveStore
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+
+_UNITS: Final = {"s": 1, "m": 60, "h": 3600, "d": 86_400, "w": 604_800}
+_AGO: Final = re.compile(r"(\d+)\s*([smhdw])")
+
+
+def common(command: Command) -> Command:
+    """``--json``, ``--home`` and ``--store``, as every command has them."""
+    for option in (
+        click.option("--store", metavar="WHERE", help="The store: a path or a URL. [else: TRACKWAY_STORE, the home's]"),
+        click.option("--home", metavar="FOLDER", help="The home folder. [else: TRACKWAY_HOME, ~/.trackway]"),
+        click.option("--json", "as_json", is_flag=True, help="Answer in JSON."),
+    ):
+        command = option(command)
+    return command
+
+
+def utc(command: Command) -> Command:
+    """``--utc``: times as they are stored instead of in the local zone."""
+    return click.option("--utc", is_flag=True, is_eager=True, help="Times in UTC, not local.")(command)
+
+
+def examples(*lines: str) -> str:
+    """The end of a help page."""
+    return "\b\nExamples:\n" + "\n".join(f"  {line}" for line in lines)
+
+
+@contextmanager
+def opened(home: str | None, store: str | None) -> Iterator[LiveStore]:
+    """The store to read, running episodes included."""
+    from trackway.recording.settings import open_store
+
+    live = open_store(store, home=home)
+    try:
+        yield live
+    finally:
+        live.close()
+
+
+def instant(ctx: click.Context, param: click.Parameter, value: str | None) -> int | None:
+    """An option's value as UTC nanoseconds; people write ``2025-11-15``, ``2025-11-15T08:30``, or ``7d`` ago."""
+    if value is None:
+        return None
+    ago = _AGO.fullmatch(value.strip().lower())
+    if ago:
+        return time.time_ns() - int(ago[1]) * _UNITS[ago[2]] * 1_000_000_000
+    try:
+        said = datetime.fromisoformat(value.strip())
+        if said.tzinfo is None and ctx.params.get("utc"):
+            said = said.replace(tzinfo=UTC)
+        return int(said.timestamp() * 1_000_000) * 1000
+    except (OverflowError, ValueError) as error:
+        raise click.BadParameter(
+            f"{value!r} is no time: write 2025-11-15, 2025-11-15T08:30, 30m, 12h, 7d or 2w", ctx=ctx, param=param
+        ) from error
+
+
+def complete_episode(ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[Any]:
+    """Short ids of the newest episodes, with their tasks, for a shell."""
+    from click.shell_completion import CompletionItem
+
+    from trackway.cli._text import cell
+    from trackway.errors import TrackwayError
+    from trackway.schema import ids
+    from trackway.store.base import Query
+
+    try:
+        with opened(ctx.params.get("home"), ctx.params.get("store")) as live:
+            newest = [(ids.short(each.id), cell(each.task, 60)) for each in live.episodes(Query(limit=30))]
+    except (TrackwayError, OSError):  # a shell that waits for names is no place to complain
+        return []
+    return [CompletionItem(name, help=task) for name, task in newest if name.startswith(incomplete)]
+
+
+def version(package: str) -> str | None:
+    """The installed version of a package; None where there is none."""
+    from importlib import metadata
+
+    try:
+        return metadata.version(package)
+    except metadata.PackageNotFoundError:
+        return None
