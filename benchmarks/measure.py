@@ -104,8 +104,11 @@ def compiled() -> Iterator[None]:
 
     Where the environment forbids writing them each process would compile trackway anew, and start-up mean nothing.
     """
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+    if "PYTHONPYCACHEPREFIX" in os.environ:
+        yield
+        return
     with scratch() as folder:
-        os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
         os.environ["PYTHONPYCACHEPREFIX"] = str(folder)
         try:
             yield

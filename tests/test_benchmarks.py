@@ -11,12 +11,17 @@ import pytest
 ROOT = Path(__file__).resolve().parent.parent
 
 
-def bench(*arguments):
-    """One short benchmark, as a person starts it."""
-    command = [sys.executable, "-m", "benchmarks", "--quick", *arguments]
-    path = os.pathsep.join(filter(None, (str(ROOT), str(ROOT / "src"), os.environ.get("PYTHONPATH"))))
-    environ = {**os.environ, "PYTHONPATH": path}
-    return subprocess.run(command, cwd=ROOT, env=environ, capture_output=True, text=True, check=False)
+@pytest.fixture(scope="module")
+def bench(tmp_path_factory):
+    """One short benchmark, as a person starts it; all of this file share compiled modules."""
+    compiled = str(tmp_path_factory.mktemp("compiled"))
+
+    def run(*arguments):
+        command = [sys.executable, "-m", "benchmarks", "--quick", *arguments]
+        environ = {**os.environ, "PYTHONPYCACHEPREFIX": compiled}
+        return subprocess.run(command, cwd=ROOT, env=environ, capture_output=True, text=True, check=False)
+
+    return run
 
 
 @pytest.mark.parametrize(
@@ -29,7 +34,7 @@ def bench(*arguments):
         ("start", "import sqlite3"),
     ],
 )
-def test_an_area_prints_its_figures_beside_others(area, beside, tmp_path):
+def test_an_area_prints_its_figures_beside_others(bench, area, beside, tmp_path):
     """Each area runs, names what it is compared with, gives ratios, judges its targets, and says the same in JSON."""
     report = tmp_path / "report.json"
     done = bench(area, "--json", report)
@@ -45,7 +50,7 @@ def test_an_area_prints_its_figures_beside_others(area, beside, tmp_path):
     assert area == "kill" or all(ratio > 0 for ratio in ratios)
 
 
-def test_an_unknown_area_is_misuse():
+def test_an_unknown_area_is_misuse(bench):
     """Exit 2, and the names there are."""
     done = bench("speed")
 

@@ -7,7 +7,7 @@ import pytest
 
 from trackway.errors import NotAStore, StoreDamaged, StoreTooNew
 from trackway.schema import ids
-from trackway.store.base import Batch
+from trackway.store.base import Batch, Query
 from trackway.store.memory import MemoryStore
 from trackway.store.sqlite import SqliteStore
 from trackway.testing.contract import StoreContract, bare
@@ -103,3 +103,11 @@ def test_sealing_is_synchronous_full(tmp_path: Path) -> None:
     assert store._connection.execute("PRAGMA synchronous").fetchone() == (2,)
     assert store._connection.execute("PRAGMA journal_mode").fetchone() == ("wal",)
     assert store._connection.execute("PRAGMA auto_vacuum").fetchone() == (2,)
+
+
+def test_searching_a_task_knows_more_than_ascii(tmp_path: Path) -> None:
+    """Any case, in any alphabet."""
+    store = SqliteStore(tmp_path / "s.db")
+    store.seal(Batch(records(ID, small_episode("Über CAFÉ"))))
+
+    assert [each.id for each in store.episodes(Query(task="über café"))] == [ID]

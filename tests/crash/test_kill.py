@@ -81,3 +81,17 @@ with trackway.record("doomed") as episode:
     episode_id = store.resolve("last")
     assert store.episode(episode_id).state == "crashed"
     assert ending(store.events(episode_id)) == 'inside step 3, bash, args {"cmd":"sleep 2"}'
+
+
+def test_a_journal_whose_card_was_lost_is_adopted(home: Path) -> None:
+    """A power cut may take writer.json with it: the events are visible and go to the home's own store."""
+    program = "import os, trackway; trackway.record('cut').user('hi'); os.kill(os.getpid(), 9)"
+    subprocess.run([sys.executable, "-c", program], check=False)
+    [card] = home.glob("journals/*/writer.json")
+    card.write_bytes(b"")
+
+    assert [each.n_events for each in open_store().episodes()] == [2]
+    with Recorder(home) as recorder:
+        recorder.flush()
+    assert [each.n_events for each in open_store().episodes()] == [2]
+    assert not any((home / "journals").iterdir())

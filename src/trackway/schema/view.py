@@ -17,6 +17,7 @@ from trackway.schema.events import AssistantToolCall, Event, Unknown
 from trackway.schema.plain import bytes_json
 
 _parse = msgspec.json.Decoder().decode
+_encode = msgspec.json.Encoder().encode
 
 
 def splice(args: bytes) -> dict[str, Any]:
@@ -85,33 +86,40 @@ def instant(at: int | None) -> str | None:
 
 def dumps(value: Any) -> str:  # noqa: ANN401
     """One line of strict JSON; raw JSON inside is spliced in as it is."""
-    return "".join(_pieces(value))
+    if _is_json(value):
+        try:
+            return _encode(value).decode()
+        except UnicodeEncodeError:  # a lone surrogate: JSON has a spelling for it, this encoder has not
+            pass
+    return _slowly(value)
 
 
-def _pieces(value: Any) -> list[str]:  # noqa: ANN401
+def _is_json(value: Any) -> bool:  # noqa: ANN401
+    """Whether the fast encoder writes it without changing it."""
+    kind = type(value)
+    if kind is dict:
+        return all(type(name) is str and _is_json(each) for name, each in value.items())
+    if kind is list or kind is tuple:
+        return all(map(_is_json, value))
+    return kind in _JSON or (kind is float and math.isfinite(value))
+
+
+_JSON = frozenset((str, int, bool, type(None), msgspec.Raw))
+
+
+def _slowly(value: Any) -> str:  # noqa: ANN401
     if isinstance(value, msgspec.Raw):
-        return [bytes(value).decode()]
+        return bytes(value).decode()
     if isinstance(value, dict):
-        inner = [f"{json.dumps(_key(name))}: {dumps(each)}" for name, each in value.items()]
-        return ["{", ", ".join(inner), "}"]
+        return "{" + ",".join(f"{json.dumps(_key(name))}:{_slowly(each)}" for name, each in value.items()) + "}"
     if isinstance(value, (list, tuple)):
-        return ["[", ", ".join(dumps(each) for each in value), "]"]
+        return "[" + ",".join(map(_slowly, value)) + "]"
     if isinstance(value, float) and not math.isfinite(value):
-        return [json.dumps({"$float": repr(value)})]
+        return _slowly({"$float": repr(value)})
     if isinstance(value, bytes):
-        return [json.dumps(bytes_json(value))]
-    return [json.dumps(value, ensure_ascii=not _is_plain_text(value), default=repr)]
+        return _slowly(bytes_json(value))
+    return json.dumps(value, default=repr)
 
 
 def _key(name: object) -> str:
     return name if isinstance(name, str) else json.dumps(name, default=repr)
-
-
-def _is_plain_text(value: object) -> bool:
-    if not isinstance(value, str):
-        return True
-    try:
-        value.encode()
-    except UnicodeEncodeError:
-        return False
-    return True

@@ -327,6 +327,7 @@ class Journal:
             if segment is not None:
                 segment.sync()
             if not names_synced and self.folder is not None:
+                system.sync_file(self.folder.about)
                 for path in (self.folder.path, self._home.journals, self._home.path):
                     system.sync_folder(path)
             self._synced = target

@@ -102,7 +102,9 @@ class LiveStore:
         """The one id a reference names; raises ``EpisodeNotFound`` or ``AmbiguousEpisode``."""
         found = self.find(ref.strip())
         if not found:
-            hint = "nothing is recorded here yet" if ref == ids.LAST else "trackway ls shows what is there"
+            hint = "trackway ls shows what is there; an id is named by at least 4 characters of its start or end"
+            if ref == ids.LAST:
+                hint = "nothing is recorded here yet"
             raise EpisodeNotFound(f"no episode answers to {ref!r}", hint=hint, ref=ref)
         if len(found) > 1:
             names = ", ".join(found[:5])

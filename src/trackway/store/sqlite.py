@@ -232,6 +232,8 @@ class SqliteStore:
         connection = sqlite3.connect(
             uri, uri=True, isolation_level=None, check_same_thread=False, timeout=_BUSY_MS / 1000
         )
+        # SQLite's own lower() knows ASCII only.
+        connection.create_function("casefold", 1, lambda text: text and text.casefold(), deterministic=True)
         try:
             connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
         except sqlite3.Error:
@@ -261,7 +263,7 @@ def _select(query: Query) -> tuple[str, tuple[Any, ...]]:
         (f"id IN ({_BY_WORD.format('tag')})", query.tag),
         ("started_at >= ?", query.since),
         ("started_at < ?", query.until),
-        ("instr(lower(task), lower(?)) > 0", query.task),
+        ("instr(casefold(task), casefold(?)) > 0", query.task),
     ]
     asked = [(clause, value) for clause, value in filters if value is not None]
     where = "WHERE " + " AND ".join(clause for clause, _ in asked) if asked else ""

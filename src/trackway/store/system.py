@@ -36,7 +36,7 @@ def can_map() -> bool:
 
 
 def make_folder(path: Path) -> None:
-    """The folder and its parents, for the owner only."""
+    """The folder, for the owner only; parents that are missing are made as usual."""
     path.mkdir(mode=FOLDER_MODE, parents=True, exist_ok=True)
 
 
@@ -61,6 +61,15 @@ def map_file(descriptor: int, size: int) -> mmap.mmap:
 def sync(descriptor: int) -> None:
     """Return when the file's bytes are on the disk."""
     _sync(descriptor)
+
+
+def sync_file(path: Path) -> None:
+    """``sync``, by name."""
+    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
 
 
 def sync_folder(path: Path) -> None:

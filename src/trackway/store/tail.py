@@ -42,7 +42,9 @@ def writers(home: Home, store_key: str | None = None) -> list[WriterFolder]:
         folder = home.journal(name)
         alive = system.is_locked(folder.lock)
         about = read_about(folder)
-        if store_key is None or about.get("store") == store_key:
+        # A writer that lost its card (a power cut came before it reached the disk) meant the home's own store.
+        about.setdefault("store", f"sqlite:{home.store.resolve()}")
+        if store_key is None or about["store"] == store_key:
             found.append(WriterFolder(name, folder, about, alive))
     return found
 
