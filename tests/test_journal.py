@@ -49,7 +49,7 @@ def read_all(journal: Journal) -> list[record.Record]:
     assert journal.folder is not None
     found: list[record.Record] = []
     for activation, path, size, _ in tail.segments(journal.folder):
-        found += record.live_records(tail.read(tail.Piece(activation, path, 0, size)), record.SEGMENT_HEADER)
+        found += record.live_records(tail.read(tail.Piece(activation, path, 64, size)), 64)
     return found
 
 
@@ -115,9 +115,9 @@ def test_a_torn_tail_at_every_byte(tmp_path: Path, mapped: bool) -> None:
     first, second, third = read_all(journal)
 
     for cut in range(second.end, third.end):
-        torn = whole[:cut] + bytes(len(whole) - cut if mapped else 0)
-        assert list(record.live_records(torn, record.SEGMENT_HEADER))[:2] == [first, second]
-        seen = [each for each in record.dead_records(torn, record.SEGMENT_HEADER) if isinstance(each, record.Record)]
+        torn = whole[64:cut] + bytes(len(whole) - cut if mapped else 0)
+        assert list(record.live_records(torn, 64))[:2] == [first, second]
+        seen = [each for each in record.dead_records(torn, 64) if isinstance(each, record.Record)]
         assert seen[:2] == [first, second]
         assert seen[2:] in ([], [third])
 
@@ -275,7 +275,7 @@ def test_golden_segment_reads_the_same_forever() -> None:
     segment = bytes.fromhex("".join(stored.read_text().split()))
 
     header = record.read_segment_header(segment)
-    events = [decode(Encoded(each.body, each.flags, each.schema)) for each in record.live_records(segment, 64)]
+    events = [decode(Encoded(each.body, each.flags, each.schema)) for each in record.live_records(segment[64:], 64)]
 
     assert header is not None
     assert (header.version, header.activation, header.writer) == (1, 1, "0123456789abcdef")

@@ -82,14 +82,25 @@ def tool_call_step(name: str, args: bytes, call_id: str) -> ToolCallStep:
     return ToolCallStep(name=name, call_id=call_id, **found)
 
 
-class FullTrace(msgspec.Struct, kw_only=True):
+class _Wire(msgspec.Struct):
+    """The seed's order of fields."""
+
+    trace_id: str
+    timestamp: int
+    model: str
+    system_prompt: str
+    tools_schema: Any
+    steps: list[TraceStep]
+
+
+class FullTrace(msgspec.Struct):
     """A whole turn: what was asked, thought, done, seen and said, in order."""
 
     trace_id: str
-    timestamp: int = 0
     model: str = ""
     system_prompt: str = ""
     tools_schema: Any = msgspec.field(default_factory=list)
+    timestamp: int = 0
     steps: list[TraceStep] = msgspec.field(default_factory=list)
 
     def push_user(self, content: str) -> None:
@@ -122,10 +133,11 @@ class FullTrace(msgspec.Struct, kw_only=True):
 
     def to_json(self) -> bytes:
         """One line of JSON, the seed's wire form."""
+        wire = _Wire(*(getattr(self, name) for name in _Wire.__struct_fields__))
         try:
-            return msgspec.json.encode(self)
+            return msgspec.json.encode(wire)
         except UnicodeEncodeError:  # lone surrogates: JSON has a spelling for them, msgspec has not
-            return _escaped(self)
+            return _escaped(wire)
 
     @classmethod
     def from_json(cls, line: bytes | str) -> FullTrace:
@@ -136,7 +148,7 @@ class FullTrace(msgspec.Struct, kw_only=True):
             return _unescaped(cls, line)
 
 
-def _escaped(trace: FullTrace) -> bytes:
+def _escaped(trace: _Wire) -> bytes:
     import json
 
     steps = []

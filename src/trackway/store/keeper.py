@@ -18,7 +18,7 @@ from trackway.store.sealer import Sealed, Sealer
 SYNC_EVERY: Final = 0.1
 SEAL_EVERY: Final = 1.0
 ADOPT_EVERY: Final = 5.0
-_BACKLOG: Final = 4_000
+_BACKLOG: Final = 16_000
 _GO: Final = True
 _STOP: Final = False
 

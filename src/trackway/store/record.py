@@ -90,11 +90,12 @@ class Record(NamedTuple):
 
 
 class Damage(NamedTuple):
-    """Bytes that are no record, found in a dead writer's segment."""
+    """Bytes that are no record. ``torn`` where a dead writer was still at it: never acknowledged, nothing is lost."""
 
     start: int
     end: int
     body: bytes
+    torn: bool
 
 
 class SegmentHeader(NamedTuple):
@@ -149,60 +150,66 @@ def unpack_blob_part(body: bytes) -> tuple[int, bool, bytes]:
     return number, bool(last), body[_blob.size :]
 
 
-def record_at(segment: bytes, offset: int) -> Record | None:
-    """The record at an offset; None where there is none, or none that is whole."""
-    if offset + RECORD_HEADER > len(segment):
+# A stretch is a piece of a segment; ``start`` is the offset of its first byte in the file, and of its first record.
+
+
+def record_at(stretch: bytes, at: int, start: int) -> Record | None:
+    """The record at an index of a stretch; None where there is none, or none that is whole."""
+    if at + RECORD_HEADER > len(stretch):
         return None
-    length, meta, digest = _unpack_header(segment, offset)
-    end = offset + RECORD_HEADER + length
-    if length < EPISODE or end > len(segment):
+    length, meta, digest = _unpack_header(stretch, at)
+    end = at + RECORD_HEADER + length
+    if length < EPISODE or end > len(stretch):
         return None
-    whole = segment[offset + RECORD_HEADER : end]
-    if xxh3_64_intdigest(whole, (offset << 32) | meta) != digest:
+    whole = stretch[at + RECORD_HEADER : end]
+    if xxh3_64_intdigest(whole, (start + at << 32) | meta) != digest:
         return None
     # Sealing reads millions of these; the class's own constructor costs as much again as the rest.
-    return _new(Record, (meta, whole, offset, (end + 7) & ~7))
+    return _new(Record, (meta, whole, start + at, (start + end + 7) & ~7))
 
 
-def live_records(segment: bytes, offset: int) -> Iterator[Record]:
-    """The records from an offset to the first place where none is: all there is to say of a living writer."""
-    while (record := record_at(segment, offset)) is not None:
+def live_records(stretch: bytes, start: int) -> Iterator[Record]:
+    """The records up to the first place where none is: all there is to say of a living writer."""
+    at = 0
+    while (record := record_at(stretch, at, start)) is not None:
         yield record
-        offset = record.end
+        at = record.end - start
 
 
-def walk(segment: bytes, offset: int) -> list[tuple[int, int]] | None:
+def walk(stretch: bytes, start: int) -> list[tuple[int, int]] | None:
     """Type and end of each record by the headers alone; None where they are not one chain followed by zeros only."""
     found = []
-    while offset + RECORD_HEADER <= len(segment):
-        length, meta, _ = _unpack_header(segment, offset)
+    at = 0
+    while at + RECORD_HEADER <= len(stretch):
+        length, meta, _ = _unpack_header(stretch, at)
         if not length:
             break
-        offset = padded(offset + RECORD_HEADER + length)
-        found.append((meta & 0xFF, offset))
-    return found if offset <= len(segment) and not segment[offset:].strip(b"\0") else None
+        at = padded(at + RECORD_HEADER + length)
+        found.append((meta & 0xFF, start + at))
+    return found if at <= len(stretch) and not stretch[at:].strip(b"\0") else None
 
 
-def dead_records(segment: bytes, offset: int) -> Iterator[Record | Damage]:
-    """All records of a dead writer's segment, with the damage between them; the scan goes on behind a damaged one."""
-    used = segment.rstrip(b"\0")
-    limit = min(len(segment), padded(len(used)))
-    while offset < limit:
-        record = record_at(segment, offset)
+def dead_records(stretch: bytes, start: int) -> Iterator[Record | Damage]:
+    """All records nobody writes to any more, with the damage between them; the scan goes on behind a damaged one."""
+    limit = min(len(stretch), padded(len(stretch.rstrip(b"\0"))))
+    at = 0
+    while at < limit:
+        record = record_at(stretch, at, start)
         if record is not None:
             yield record
-            offset = record.end
+            at = record.end - start
             continue
-        resumed = _next_record(segment, offset + 8, limit)
-        yield Damage(offset, resumed, segment[offset:resumed].rstrip(b"\0"))
-        offset = resumed
+        resumed = _next_record(stretch, at + 8, start, limit)
+        length = int.from_bytes(stretch[at : at + 4], "little")
+        torn = not length or at + RECORD_HEADER + length > len(stretch)
+        yield Damage(start + at, start + resumed, stretch[at:resumed].rstrip(b"\0"), torn)
+        at = resumed
 
 
-def _next_record(segment: bytes, offset: int, limit: int) -> int:
-    offset = padded(offset)
-    while offset < limit:
-        length = int.from_bytes(segment[offset : offset + 4], "little")
-        if length and offset + RECORD_HEADER + length <= len(segment) and record_at(segment, offset) is not None:
-            return offset
-        offset += 8
+def _next_record(stretch: bytes, at: int, start: int, limit: int) -> int:
+    while at < limit:
+        length = int.from_bytes(stretch[at : at + 4], "little")
+        if length and at + RECORD_HEADER + length <= len(stretch) and record_at(stretch, at, start) is not None:
+            return at
+        at += 8
     return limit

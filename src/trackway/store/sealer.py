@@ -120,7 +120,7 @@ class Sealer:
         return done
 
     def _seal_batch(self, writer: WriterFolder, pieces: list[Piece], start: Position, end: Position) -> Sealed:
-        trouble: list[tuple[Piece, Damage, bool]] = []
+        trouble: list[tuple[Piece, Damage]] = []
         try:
             events = self._store.seal(Batch(_records(pieces, trouble), writer.writer, writer.about, start, end))
         except StoreUnavailable:
@@ -131,7 +131,7 @@ class Sealer:
 
     def _one_by_one(self, writer: WriterFolder, pieces: list[Piece], start: Position) -> Sealed:
         """The slow way around a record that is refused: each alone, with the blobs that belong to it."""
-        trouble: list[tuple[Piece, Damage, bool]] = []
+        trouble: list[tuple[Piece, Damage]] = []
         done, waiting = Sealed(), []
         for piece in pieces:
             for each in _records([piece], trouble):
@@ -153,10 +153,10 @@ class Sealer:
             self._store.seal(Batch((), writer.writer, writer.about, start, end))
         return done.plus(self._set_aside(writer, trouble))
 
-    def _set_aside(self, writer: WriterFolder, trouble: list[tuple[Piece, Damage, bool]]) -> Sealed:
+    def _set_aside(self, writer: WriterFolder, trouble: list[tuple[Piece, Damage]]) -> Sealed:
         done = Sealed()
-        for piece, damage, torn in trouble:
-            if torn:
+        for piece, damage in trouble:
+            if damage.torn:
                 done = done.plus(Sealed(torn=1))
             else:
                 done = done.plus(self._quarantine(writer, piece, damage, "the bytes are not what was written"))
@@ -179,15 +179,14 @@ class Sealer:
         return Sealed(quarantined=1)
 
 
-def _records(pieces: Iterable[Piece], trouble: list[tuple[Piece, Damage, bool]]) -> Iterator[Record]:
+def _records(pieces: Iterable[Piece], trouble: list[tuple[Piece, Damage]]) -> Iterator[Record]:
     """The records of the pieces, read one file at a time; what is no record is noted in ``trouble``."""
     for piece in pieces:
-        body = tail.read(piece)
-        for each in record.dead_records(body, piece.start):
+        for each in record.dead_records(tail.read(piece), piece.start):
             if isinstance(each, Record):
                 yield each
             elif each.body:
-                trouble.append((piece, each, tail.is_torn(body, each)))
+                trouble.append((piece, each))
 
 
 def _batches(segments: list[Finished], start: Position) -> Iterator[tuple[list[Piece], Position]]:
@@ -217,9 +216,9 @@ def _cut(segment: Finished, low: int) -> int | None:
     return _behind_last_event(tail.read(Piece(segment.activation, segment.path, low, segment.end)), low)
 
 
-def _behind_last_event(segment: bytes, offset: int) -> int | None:
-    walked = record.walk(segment, offset)
+def _behind_last_event(stretch: bytes, start: int) -> int | None:
+    walked = record.walk(stretch, start)
     if walked is None:  # not one unbroken chain of records: look at every byte
-        found = [each for each in record.dead_records(segment, offset) if isinstance(each, Record)]
+        found = [each for each in record.dead_records(stretch, start) if isinstance(each, Record)]
         walked = [(each.type, each.end) for each in found]
     return max((end for kind, end in walked if kind == EVENT), default=None)

@@ -102,7 +102,8 @@ class MappedSegment:
         length = int.from_bytes(self._map[self.offset : self.offset + 4], "little")
         if not length or self.offset + RECORD_HEADER + length > self.size:
             return None
-        return record.record_at(self._map[: self.offset + RECORD_HEADER + length], self.offset)
+        stretch = self._map[self.offset : self.offset + RECORD_HEADER + length]
+        return record.record_at(stretch, 0, self.offset)
 
     def sync(self) -> None:
         """Return when all records are on the disk."""
@@ -153,7 +154,7 @@ class AppendedSegment:
         """After an exception inside ``put``: the record it left whole, now counted; a partial one is cut off."""
         end = os.fstat(self._descriptor).st_size
         written = os.pread(self._descriptor, end - self.offset, self.offset)
-        found = record.record_at(bytes(self.offset) + written, self.offset)
+        found = record.record_at(written, 0, self.offset)
         if found is not None and found.end <= end:
             self.offset, self.n = found.end, self.n + (found.meta & record.EVENT)
         else:

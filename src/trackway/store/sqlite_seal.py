@@ -201,7 +201,8 @@ class Sealing:
                 tool = self._word(event.name)  # type: ignore[attr-defined]  # a call has one
             elif kind is FileChange:
                 group.digests |= file_digests(event)  # type: ignore[arg-type]  # it is one
-            yield episode, seq, numbers.get(kind, 0), _int64((event.at - started_at) // 1000), tool
+            after = (event.at - started_at) // 1000
+            yield episode, seq, numbers.get(kind, 0), after if -(2**62) < after < 2**62 else None, tool
             seq += 1
 
     def _pack(self, row: Row, bodies: list[bytes], marks: list[int], *, ended: bool) -> Tail:

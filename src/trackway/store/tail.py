@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 from trackway.store import record, system
 from trackway.store.home import Home, JournalFolder
 from trackway.store.journal import Finished
-from trackway.store.record import SEGMENT_HEADER, Damage, Position, Record
+from trackway.store.record import SEGMENT_HEADER, Position, Record
 
 
 class WriterFolder(NamedTuple):
@@ -77,10 +77,11 @@ def segments(folder: JournalFolder) -> list[Finished]:
 
 
 def read(piece: Piece) -> bytes:
-    """A segment file up to the end of the piece, so that offsets stay what they are; empty where it is gone."""
+    """The bytes of a piece; empty where its file is gone: sealed and unlinked in this moment, the store has it."""
     try:
         with piece.path.open("rb") as file:
-            return file.read(piece.end)
+            file.seek(piece.start)
+            return file.read(piece.end - piece.start)
     except OSError:
         return b""
 
@@ -141,9 +142,3 @@ class Tails:
         for each in self._known.values():
             if episode in each.records:
                 yield [found for _, found in each.records[episode]]
-
-
-def is_torn(segment: bytes, damage: Damage) -> bool:
-    """Whether a dead writer was still at this record: never acknowledged, so nothing is lost with it."""
-    length = int.from_bytes(segment[damage.start : damage.start + 4], "little")
-    return not length or damage.start + record.RECORD_HEADER + length > len(segment)
