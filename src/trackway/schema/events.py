@@ -13,7 +13,7 @@ from typing import Any, ClassVar, Final
 import msgspec
 
 
-class Native(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+class Native(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=False):
     """Where an imported event came from: the file, the offset in it, its raw bytes by hash."""
 
     source: str
@@ -22,7 +22,7 @@ class Native(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     fields: dict[Any, Any] | None = None
 
 
-class FileState(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+class FileState(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=False):
     """A file's content by hash, with its size and mode."""
 
     hash: str
@@ -30,14 +30,14 @@ class FileState(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     mode: int | None = None
 
 
-class Parent(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+class Parent(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=False):
     """The episode, and the step in it, that an episode was forked from."""
 
     episode: str
     step: int | None = None
 
 
-class Header(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+class Header(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=False):
     """What is known of an episode when it starts."""
 
     id: str = ""
@@ -56,8 +56,11 @@ class Header(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     capture: str = "full"
 
 
-class Event(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, tag_field="kind"):
-    """The envelope. ``seq`` is given by the store and never recorded; ``n`` is dense per writer."""
+class Event(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=False, tag_field="kind"):
+    """The envelope. ``seq`` is given by the store and never recorded; ``n`` is dense per writer.
+
+    Not tracked by the garbage collector: events hold plain values, and reading makes them by the million.
+    """
 
     kind: ClassVar[str] = ""
 

@@ -13,7 +13,7 @@ import msgspec
 
 from trackway.schema.episode import EpisodeSummary
 from trackway.schema.events import Event
-from trackway.store.record import START, Position, Record
+from trackway.store.record import START, Position, RawRecord
 
 SORTS: Final = ("started_at", "ended_at", "task", "score", "n_events", "n_steps")
 
@@ -24,7 +24,7 @@ class Batch(NamedTuple):
     Without a writer (imported episodes) there is no position to keep.
     """
 
-    records: Iterable[Record]
+    records: Iterable[RawRecord]
     writer: str = ""
     about: dict[str, Any] | None = None
     start: Position = START

@@ -52,7 +52,7 @@ class MemoryStore:
     def _ready(self, batch: Batch) -> Iterator[tuple[str, Encoded]]:
         parts: dict[int, bytes] = {}
         local: dict[int, bytes] = {}
-        for each in batch.records:
+        for each in itertools.starmap(record.Record, batch.records):
             if each.type == record.BLOB_PART:
                 number, last, part = record.unpack_blob_part(each.body)
                 parts[number] = parts.get(number, b"") + part

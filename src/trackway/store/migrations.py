@@ -65,14 +65,6 @@ CREATE TABLE tail (
     body        BLOB NOT NULL,
     PRIMARY KEY (episode, seq)
 ) WITHOUT ROWID;
-CREATE TABLE events (
-    episode     INTEGER NOT NULL,
-    seq         INTEGER NOT NULL,
-    kind        INTEGER NOT NULL,
-    after_us    INTEGER,
-    tool        INTEGER,
-    PRIMARY KEY (episode, seq)
-) WITHOUT ROWID;
 CREATE TABLE blobs (
     id          INTEGER PRIMARY KEY,
     hash        BLOB NOT NULL UNIQUE,

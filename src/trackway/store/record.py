@@ -37,7 +37,6 @@ _u64 = Struct("<Q")
 _blob = Struct("<IB")
 pack_header = _record.pack
 _unpack_header = _record.unpack_from
-_new = tuple.__new__
 
 
 class Position(NamedTuple):
@@ -87,6 +86,10 @@ class Record(NamedTuple):
     def encoded(self) -> Encoded:
         """The event, ready to decode."""
         return Encoded(self.whole[EPISODE:], self.flags, self.schema)
+
+
+RawRecord = tuple[int, bytes, int, int]
+"""A ``Record`` without its name; ``Record(*raw)`` gives it one."""
 
 
 class Damage(NamedTuple):
@@ -164,8 +167,7 @@ def record_at(stretch: bytes, at: int, start: int) -> Record | None:
     whole = stretch[at + RECORD_HEADER : end]
     if xxh3_64_intdigest(whole, (start + at << 32) | meta) != digest:
         return None
-    # Sealing reads millions of these; the class's own constructor costs as much again as the rest.
-    return _new(Record, (meta, whole, start + at, (start + end + 7) & ~7))
+    return Record(meta, whole, start + at, start + padded(end))
 
 
 def live_records(stretch: bytes, start: int) -> Iterator[Record]:
@@ -189,21 +191,44 @@ def walk(stretch: bytes, start: int) -> list[tuple[int, int]] | None:
     return found if at <= len(stretch) and not stretch[at:].strip(b"\0") else None
 
 
-def dead_records(stretch: bytes, start: int) -> Iterator[Record | Damage]:
-    """All records nobody writes to any more, with the damage between them; the scan goes on behind a damaged one."""
-    limit = min(len(stretch), padded(len(stretch.rstrip(b"\0"))))
-    at = 0
+class Scan(NamedTuple):
+    """What a stretch holds: its records, as plain tuples of a ``Record``'s fields, and what is none."""
+
+    records: list[RawRecord]
+    damage: list[Damage]
+
+
+def scan(stretch: bytes, start: int) -> Scan:
+    """All records nobody writes to any more; the scan goes on behind a damaged one.
+
+    Sealing lives in this loop: no call per record but the three it is about, and tuples the garbage collector can
+    forget about.
+    """
+    records: list[RawRecord] = []
+    damage: list[Damage] = []
+    size, at = len(stretch), 0
+    limit = min(size, padded(len(stretch.rstrip(b"\0"))))
     while at < limit:
-        record = record_at(stretch, at, start)
-        if record is not None:
-            yield record
-            at = record.end - start
-            continue
+        if at + RECORD_HEADER <= size:
+            length, meta, digest = _unpack_header(stretch, at)
+            end = at + RECORD_HEADER + length
+            if length >= EPISODE and end <= size:
+                whole = stretch[at + RECORD_HEADER : end]
+                if xxh3_64_intdigest(whole, (start + at << 32) | meta) == digest:
+                    end = (end + 7) & ~7
+                    records.append((meta, whole, start + at, start + end))
+                    at = end
+                    continue
         resumed = _next_record(stretch, at + 8, start, limit)
-        length = int.from_bytes(stretch[at : at + 4], "little")
-        torn = not length or at + RECORD_HEADER + length > len(stretch)
-        yield Damage(start + at, start + resumed, stretch[at:resumed].rstrip(b"\0"), torn)
+        damage.append(_damage(stretch, at, resumed, start))
         at = resumed
+    return Scan(records, damage)
+
+
+def _damage(stretch: bytes, at: int, end: int, start: int) -> Damage:
+    length = int.from_bytes(stretch[at : at + 4], "little")
+    torn = not length or at + RECORD_HEADER + length > len(stretch)
+    return Damage(start + at, start + end, stretch[at:end].rstrip(b"\0"), torn)
 
 
 def _next_record(stretch: bytes, at: int, start: int, limit: int) -> int:

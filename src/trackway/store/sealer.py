@@ -11,6 +11,7 @@ never stops the rest.
 from __future__ import annotations
 
 import contextlib
+import itertools
 import json
 import os
 from collections.abc import Callable, Iterable, Iterator
@@ -22,7 +23,7 @@ from trackway.store.base import Batch, Store
 from trackway.store.home import Home
 from trackway.store.journal import Finished, Journal, remove_folder
 from trackway.store.locks import ForkSafeLock
-from trackway.store.record import EVENT, SEGMENT_HEADER, Damage, Position, Record
+from trackway.store.record import EVENT, SEGMENT_HEADER, Damage, Position, RawRecord, Record
 from trackway.store.tail import Piece, WriterFolder
 
 FAILPOINTS: Final = (
@@ -132,10 +133,12 @@ class Sealer:
     def _one_by_one(self, writer: WriterFolder, pieces: list[Piece], start: Position) -> Sealed:
         """The slow way around a record that is refused: each alone, with the blobs that belong to it."""
         trouble: list[tuple[Piece, Damage]] = []
-        done, waiting = Sealed(), []
+        done = Sealed()
+        waiting: list[RawRecord] = []
         for piece in pieces:
-            for each in _records([piece], trouble):
-                waiting.append(each)
+            for raw in _records([piece], trouble):
+                waiting.append(raw)
+                each = Record(*raw)
                 if each.type != EVENT:
                     continue
                 here = Position(piece.activation, each.end)
@@ -179,14 +182,16 @@ class Sealer:
         return Sealed(quarantined=1)
 
 
-def _records(pieces: Iterable[Piece], trouble: list[tuple[Piece, Damage]]) -> Iterator[Record]:
+def _records(pieces: Iterable[Piece], trouble: list[tuple[Piece, Damage]]) -> Iterator[RawRecord]:
     """The records of the pieces, read one file at a time; what is no record is noted in ``trouble``."""
-    for piece in pieces:
-        for each in record.dead_records(tail.read(piece), piece.start):
-            if isinstance(each, Record):
-                yield each
-            elif each.body:
-                trouble.append((piece, each))
+
+    def scanned() -> Iterator[list[RawRecord]]:
+        for piece in pieces:
+            found = record.scan(tail.read(piece), piece.start)
+            trouble.extend((piece, each) for each in found.damage if each.body)
+            yield found.records
+
+    return itertools.chain.from_iterable(scanned())
 
 
 def _batches(segments: list[Finished], start: Position) -> Iterator[tuple[list[Piece], Position]]:
@@ -219,6 +224,5 @@ def _cut(segment: Finished, low: int) -> int | None:
 def _behind_last_event(stretch: bytes, start: int) -> int | None:
     walked = record.walk(stretch, start)
     if walked is None:  # not one unbroken chain of records: look at every byte
-        found = [each for each in record.dead_records(stretch, start) if isinstance(each, Record)]
-        walked = [(each.type, each.end) for each in found]
+        walked = [(meta & 0xFF, end) for meta, _, _, end in record.scan(stretch, start).records]
     return max((end for kind, end in walked if kind == EVENT), default=None)

@@ -1,7 +1,7 @@
 """The writing half of the SQLite store: one batch inside one transaction the caller has opened.
 
-Events are grouped by episode; each group gets its sequence numbers, its index rows, its summary, and goes into frames
-or, while there is little of it, into tail rows that a later batch merges.
+Events are grouped by episode; each group gets its sequence numbers and its summary, and goes into frames or, while
+there is little of it, into tail rows that a later batch merges.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import sqlite3
 from collections.abc import Iterable
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
 import msgspec
 
@@ -18,7 +18,7 @@ from trackway.schema import ids
 from trackway.schema.canonical import digest_of
 from trackway.schema.codec import BLOBS, Encoded, decode, decode_array, encode_fast, exact, exact_hook
 from trackway.schema.episode import EpisodeSummary, fold
-from trackway.schema.events import KINDS, AssistantToolCall, Event, FileChange
+from trackway.schema.events import Event, FileChange
 from trackway.schema.version import SCHEMA
 from trackway.store import record, sqlite_blobs
 from trackway.store.base import Batch
@@ -33,9 +33,8 @@ from trackway.store.frames import (
     split_mark,
 )
 from trackway.store.payloads import APART, left_out, references, take_apart
-from trackway.store.record import EPISODE, PLAIN_EVENT, Position
+from trackway.store.record import EPISODE, PLAIN_EVENT, Position, Record
 
-_KIND_NUMBER: Final = {each: number for number, each in enumerate(KINDS.values(), start=1)}
 _decode_summary = msgspec.msgpack.Decoder(EpisodeSummary).decode
 
 _POSITION = 'SELECT activation, "offset" FROM writers WHERE writer = ?'
@@ -50,7 +49,6 @@ _SET_EPISODE = """
     UPDATE episodes SET next_seq = ?, tail_bytes = ?, tail_events = ?, started_at = ?, ended_at = ?, task = ?,
         variant = ?, agent = ?, model = ?, outcome = ?, score = ?, n_events = ?, n_steps = ?, summary = ?
     WHERE id = ?"""
-_INDEX = "INSERT INTO events (episode, seq, kind, after_us, tool) VALUES (?, ?, ?, ?, ?)"
 _TAIL = 'SELECT body, flags, "schema" FROM tail WHERE episode = ? ORDER BY seq'
 _ADD_TAIL = 'INSERT INTO tail (episode, seq, flags, "schema", checksum, body) VALUES (?, ?, ?, ?, ?, ?)'
 _DROP_TAIL = "DELETE FROM tail WHERE episode = ?"
@@ -115,19 +113,19 @@ class Sealing:
         if batch.writer:
             self._check_start(batch)
         groups: dict[bytes, _Group] = {}
-        for each in batch.records:
-            meta, whole, _, _ = each
+        for meta, whole, _, _ in batch.records:
             if meta & 0xFF == record.BLOB_PART:
-                self._blob_part(each.body)
+                self._blob_part(whole[EPISODE:])
                 continue
-            group = groups.get(whole[:EPISODE])
+            episode = whole[:EPISODE]
+            group = groups.get(episode)
             if group is None:
-                group = groups[whole[:EPISODE]] = _Group()
+                group = groups[episode] = _Group()
             if meta == PLAIN_EVENT and len(whole) < APART:
                 group.bodies.append(whole[EPISODE:])
                 group.marks.append(PLAIN_MARK)
             else:
-                self._special(group, each.encoded)
+                self._special(group, Record(meta, whole).encoded)
         for episode, group in groups.items():
             self._write(episode, group)
         if batch.writer and batch.position is not None:
@@ -165,7 +163,9 @@ class Sealing:
         row = self._row(uuid)
         events = group.events()
         summary = fold(row.summary, events)
-        self._connection.executemany(_INDEX, self._index_rows(row, group, events, summary.started_at or 0))
+        for event in events:
+            if type(event) is FileChange:
+                group.digests |= file_digests(event)
         tail = self._pack(row, group.bodies, group.marks, ended=summary.ended_at is not None)
         self._connection.execute(
             _SET_EPISODE,
@@ -190,20 +190,6 @@ class Sealing:
             return Row(number, next_seq, tail_bytes, tail_events, decode_summary(body))
         added = self._connection.execute(_NEW_EPISODE, (uuid,)).lastrowid or 0
         return Row(added, 0, 0, 0, EpisodeSummary(id=ids.from_bytes(uuid)))
-
-    def _index_rows(
-        self, row: Row, group: _Group, events: list[Event], started_at: int
-    ) -> Iterable[tuple[int, int, int, int | None, int | None]]:
-        episode, seq, numbers = row.id, row.next_seq, _KIND_NUMBER
-        for event in events:
-            kind, tool = type(event), None
-            if kind is AssistantToolCall:
-                tool = self._word(event.name)  # type: ignore[attr-defined]  # a call has one
-            elif kind is FileChange:
-                group.digests |= file_digests(event)  # type: ignore[arg-type]  # it is one
-            after = (event.at - started_at) // 1000
-            yield episode, seq, numbers.get(kind, 0), after if -(2**62) < after < 2**62 else None, tool
-            seq += 1
 
     def _pack(self, row: Row, bodies: list[bytes], marks: list[int], *, ended: bool) -> Tail:
         """Frames of what is enough for one; returns what stays in the tail."""

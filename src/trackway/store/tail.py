@@ -6,6 +6,7 @@ dead only. Whether a writer lives is asked before its files are read: one that d
 
 from __future__ import annotations
 
+import itertools
 import json
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -109,11 +110,13 @@ class Tail:
         activation, path, size, _ = segment
         start = self._read.offset if activation == self._read.activation else SEGMENT_HEADER
         body = read(Piece(activation, path, start, size))
-        for each in record.live_records(body, start) if alive else record.dead_records(body, start):
-            if isinstance(each, Record):
-                place = Position(activation, each.start)
-                self.records.setdefault(each.episode, []).append((place, each))
-                self._read = Position(activation, each.end)
+        found = (
+            record.live_records(body, start) if alive else itertools.starmap(Record, record.scan(body, start).records)
+        )
+        for each in found:
+            place = Position(activation, each.start)
+            self.records.setdefault(each.episode, []).append((place, each))
+            self._read = Position(activation, each.end)
 
 
 class Tails:
