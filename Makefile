@@ -13,7 +13,8 @@ demo: ## record an episode and read it back
 	@$(BIN)/trackway demo
 
 test: check ## check, then every test
-	@$(BIN)/pytest -q -n 2
+	@sh scripts/system-tools
+	@$(BIN)/pytest -q -n 2 -rs
 	@echo "trackway: all checks and tests passed"
 
 check: ## formatting, lint, types, layers

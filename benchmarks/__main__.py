@@ -38,6 +38,8 @@ def _run(asked: argparse.Namespace) -> None:
                 tables.append(table)
                 print(report.text(table), f"\n  ({_now(started)})", flush=True)
     print(report.summary(tables))
+    if options.quick:
+        print("\n--quick: too few samples to judge anything by")
     if asked.json:
         asked.json.write_text(json.dumps({"machine": about, "tables": [each.plain() for each in tables]}, indent=1))
 

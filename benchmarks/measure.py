@@ -17,6 +17,8 @@ from pathlib import Path
 from statistics import median
 from typing import Any, NamedTuple
 
+_USED = ("trackway.recording.api", "sqlite3")  # what `import trackway` leaves for later
+
 
 class Options(NamedTuple):
     """What the person asked for."""
@@ -134,7 +136,7 @@ def together(calls: Sequence[tuple[Any, ...]]) -> list[Any]:
     The processes are forked from a server that has imported everything and done nothing: fresh, and there at once.
     """
     context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(["benchmarks.record", "benchmarks.sustained", "benchmarks.read"])
+    context.set_forkserver_preload(["benchmarks.record", "benchmarks.sustained", "benchmarks.read", *_USED])
     with ProcessPoolExecutor(len(calls), mp_context=context) as pool:
         waiting = [pool.submit(*each) for each in calls]
         return [each.result() for each in waiting]

@@ -1,4 +1,4 @@
-"""The benchmarks run, end to end and briefly. What they measure is not judged: a test that times is a test that lies."""
+"""The benchmarks run, end to end and briefly. What they measure is not judged: a test that times will lie."""
 
 import json
 import os

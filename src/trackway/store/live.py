@@ -24,6 +24,7 @@ from trackway.schema.events import Event
 from trackway.store import record
 from trackway.store.base import ALL, Batch, Query, Store
 from trackway.store.home import Home
+from trackway.store.locks import ForkSafeLock
 from trackway.store.record import Position
 from trackway.store.tail import Tails
 
@@ -37,19 +38,23 @@ class LiveStore:
         self.home = home
         self.store = store
         self.key = store.key
+        self._lock = ForkSafeLock()
         self._tails = Tails(home, store.key)
 
     # --- the journals -------------------------------------------------------------------------------------------
 
     def _look(self) -> set[str]:
         """Read on in the journals; returns the episodes that have events there."""
-        self._tails.refresh(self.store.position)
-        return {ids.from_bytes(each) for each in self._tails.episodes()}
+        with self._lock:
+            self._tails.refresh(self.store.position)
+            return {ids.from_bytes(each) for each in self._tails.episodes()}
 
     def _waiting(self, episode_id: str) -> list[Event]:
         """The events of an episode that are in journals, as of the last look."""
         events: list[Event] = []
-        for found in self._tails.of(ids.to_bytes(episode_id)):
+        with self._lock:
+            tails = list(self._tails.of(ids.to_bytes(episode_id)))
+        for found in tails:
             parts: dict[int, list[bytes]] = defaultdict(list)
             for each in found:
                 if each.type == record.BLOB_PART:
@@ -149,9 +154,10 @@ class LiveStore:
 
     def blob(self, name: str) -> Iterator[bytes]:
         """A blob's bytes, from the journals while it is not sealed, else from the store."""
-        self._look()
-        for episode in self._tails.episodes():
-            for found in self._tails.of(episode):
+        for episode_id in self._look():
+            with self._lock:
+                tails = list(self._tails.of(ids.to_bytes(episode_id)))
+            for found in tails:
                 parts: dict[int, list[bytes]] = defaultdict(list)
                 for each in (each for each in found if each.type == record.BLOB_PART):
                     number, last, part = record.unpack_blob_part(each.body)
