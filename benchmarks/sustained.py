@@ -10,11 +10,14 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 from statistics import median
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from benchmarks import peers, workload
 from benchmarks.measure import Options, apart, scratch, settle, short, size_of
 from benchmarks.report import Beside, Row, Table, Target
+
+
+Plan = list[list[tuple[workload.Step, list[Any]]]]
 
 
 class Outcome(NamedTuple):
@@ -48,8 +51,16 @@ def record_all(peer: str, folder: Path, episodes: int, history: bool) -> tuple[f
     raw = sum(len(json.dumps([each, sent])) for steps in plan for each, sent in steps)
     if hasattr(os, "sched_setaffinity"):
         os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
-    recorder = peers.load(peer).Recorder(folder)
+    with scratch() as other:
+        _record(peer, other, plan[:20])  # the warm-up
     settle()
+    count = episodes * workload.EPISODE
+    return count / _record(peer, folder, plan), raw / count
+
+
+def _record(peer: str, folder: Path, plan: Plan) -> float:
+    """Record it all; the seconds until everything is stored."""
+    recorder = peers.load(peer).Recorder(folder)
     started = time.perf_counter()
     for number, steps in enumerate(plan):
         recorder.begin(number)
@@ -57,8 +68,7 @@ def record_all(peer: str, folder: Path, episodes: int, history: bool) -> tuple[f
             recorder.step(each, sent)
         recorder.end(number)
     recorder.close()
-    count = episodes * workload.EPISODE
-    return count / (time.perf_counter() - started), raw / count
+    return time.perf_counter() - started
 
 
 def read_back(peer: str, folder: Path, episodes: int) -> int:

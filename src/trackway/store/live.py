@@ -126,15 +126,17 @@ class LiveStore:
         """All events; those not sealed yet come last and have no ``seq``."""
         self._look()
         waiting = self._waiting(episode_id)
+        if not waiting:
+            yield from self.store.events(episode_id, after=after)
+            return
         last: dict[str, int] = {}
         try:
             last.update(self.store.episode(episode_id).writers)
             for event in self.store.events(episode_id, after=after):
                 last[event.writer] = max(event.n, last.get(event.writer, -1))
                 yield event
-        except EpisodeNotFound:
-            if not waiting:
-                raise
+        except EpisodeNotFound:  # nothing of it is sealed yet
+            pass
         yield from (event for event in waiting if event.n > last.get(event.writer, -1))
 
     def follow(self, episode_id: str) -> Iterator[Event]:
