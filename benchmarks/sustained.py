@@ -16,7 +16,6 @@ from benchmarks import peers, workload
 from benchmarks.measure import Options, apart, scratch, settle, short, size_of
 from benchmarks.report import Beside, Row, Table, Target
 
-
 Plan = list[list[tuple[workload.Step, list[Any]]]]
 
 

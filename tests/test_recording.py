@@ -370,3 +370,62 @@ assert not {"msgspec", "sqlite3", "zstandard", "click", "rich"} & (set(sys.modul
 """
     subprocess.run([sys.executable, "-c", program], check=True)
     assert not home.exists()
+
+
+def test_a_promise_that_cannot_be_kept_is_told_and_nothing_is_lost(home: Path, capsys) -> None:
+    """ack="store" with a store that is none: the event stays in the journal, no loss is counted, the reason is said."""
+    home.mkdir(parents=True)
+    (home / "store.db").write_text("this is no database, and long enough to be sure of it" * 30)
+    recorder = trackway.Recorder(home, ack="store")
+    episode = recorder.start("unsafe")
+    episode.user("hi")
+
+    assert episode.lost == 0
+    assert "in the journal only" in capsys.readouterr().err
+    recorder._journal.release()
+    (home / "store.db").unlink()
+    assert [each.kind for each in trackway.open_store().events("last")] == ["episode_start", "user"]
+
+
+def test_an_open_recorder_is_wound_down_at_exit(home: Path) -> None:
+    """A Recorder nobody closed seals and removes its journal when the interpreter ends."""
+    program = "import trackway; r = trackway.Recorder(); r.start('left').user('hi')"
+    subprocess.run([sys.executable, "-c", program], check=True)
+
+    assert not any((home / "journals").iterdir())
+    assert [each.n_events for each in trackway.open_store().episodes()] == [2]
+
+
+def test_batches_go_on_after_a_resume() -> None:
+    """Numbers of batches do not repeat within an episode."""
+    with trackway.Recorder() as recorder:
+        first = recorder.start("long")
+        for _ in range(3):
+            first.tool_result(first.tool_call("a"), "1")
+        second = recorder.resume(first.id)
+        second.tool_call("b")
+        batches = [each.batch for each in events_of(first) if each.kind == "assistant_tool_call"]
+
+    assert batches == [1, 2, 3, 4]
+
+
+def test_a_memory_store_is_known_by_its_name() -> None:
+    """Within a process "memory:" is one store, and another name is another."""
+    with trackway.Recorder(store="memory:here") as recorder:
+        recorder.start("in memory").end("success")
+
+    assert [each.task for each in trackway.open_store("memory:here").episodes()] == ["in memory"]
+    assert list(trackway.open_store("memory:there").episodes()) == []
+
+
+def test_a_store_answers_to_short_ids() -> None:
+    """What people type is understood; what names nothing says so."""
+    with trackway.record("short") as episode:
+        episode.user("hi")
+
+    with trackway.open_store() as store:
+        assert store.episode(episode.id[-8:]).id == store.episode("last").id == episode.id
+        with pytest.raises(EpisodeNotFound):
+            store.episode("nothing")
+        with pytest.raises(EpisodeNotFound):
+            list(store.store.events("nothing"))

@@ -53,6 +53,7 @@ class Core:
         self.guard = guard
         self.ended = False
         self.views: dict[str, AgentView] = {}
+        self.first_batch = 0
         self.clock: Callable[[], int] = recorder.clock
         self.plain = capture == "full" and guard is None
 

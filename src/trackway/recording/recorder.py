@@ -13,6 +13,7 @@ import atexit
 import itertools
 import os
 import time
+import weakref
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Self
 
@@ -70,6 +71,9 @@ class Recorder:
             self.home, store_key=self.store.key, clock=clock, entropy=entropy, mapped=settings.maps(journal),
             wake=self._wake, on_loss=self._on_loss,
         )  # fmt: skip
+        if not _open:
+            atexit.register(_wind_down_all)
+        _open.add(self)
 
     # --- episodes -----------------------------------------------------------------------------------------------
 
@@ -118,6 +122,7 @@ class Recorder:
                 f"episode {ids.short(summary.id)} has ended", hint="start a new one", episode=summary.id
             )
         core = Core(self, summary.id, capture="off" if settings.is_disabled() else summary.capture, guard=guard)
+        core.first_batch = summary.n_steps  # every batch holds a step at least, so this number is beyond all of them
         return Episode(core, turn=summary.n_turns)
 
     # --- the append path ----------------------------------------------------------------------------------------
@@ -130,19 +135,25 @@ class Recorder:
             self._check_open()
         try:
             self._journal.append(episode, kind, fields, payloads)
-            if self._ack != "process":
-                self._make_safe()
         except Exception as error:  # the agent goes on, whatever the disk says
             if is_thrown_in(error):
                 raise
             self._on_loss(error, episode)
             return False
+        if self._ack != "process":
+            self._make_safe()
         return True
 
     def _make_safe(self) -> None:
-        self._journal.sync()
-        if self._ack == "store":
-            self._sealer.seal(self._journal)
+        """Keep the promise of ``ack``; where that fails the event is still in the journal, and that is said."""
+        try:
+            self._journal.sync()
+            if self._ack == "store":
+                self._sealer.seal(self._journal)
+        except Exception as error:  # the agent goes on, whatever the disk says
+            if is_thrown_in(error):
+                raise
+            self._losses.trouble(f"events are in the journal only, not safe to ack={self._ack!r}: {_said(error)}")
 
     def new_id(self, prefix: str) -> str:
         """An id that is unique among all processes: the writer's name and a number, without asking the system."""
@@ -181,8 +192,7 @@ class Recorder:
             self._on_trouble(error)
 
     def _on_trouble(self, error: Exception) -> None:
-        said = str(error) if isinstance(error, TrackwayError) else f"{type(error).__name__}: {error}"
-        self._losses.trouble(f"sealing waits, everything is kept in the journal meanwhile: {said}")
+        self._losses.trouble(f"sealing waits, everything is kept in the journal meanwhile: {_said(error)}")
 
     def _on_sealed(self, done: Sealed) -> None:
         if done.quarantined:
@@ -238,24 +248,27 @@ class Recorder:
         self.close()
 
 
+def _said(error: Exception) -> str:
+    return str(error) if isinstance(error, TrackwayError) else f"{type(error).__name__}: {error}"
+
+
 _shared: dict[tuple[str, str], Recorder] = {}
 _sharing = ForkSafeLock()
+_open: weakref.WeakSet[Recorder] = weakref.WeakSet()
 
 
 def shared_recorder(home: str | os.PathLike[str] | None, store: str | os.PathLike[str] | Store | None) -> Recorder:
-    """This process's recorder for a home and store, made on first use, wound down when the interpreter exits."""
+    """This process's recorder for a home and store, made on first use."""
     place = settings.home_at(home)
     key = str(place.path), settings.store_for(store, place).key
     with _sharing:
         recorder = _shared.get(key)
         if recorder is None:
-            if not _shared:
-                atexit.register(_wind_down_all)
             recorder = _shared[key] = Recorder(home, store=store)
         return recorder
 
 
 def _wind_down_all() -> None:
     """At interpreter exit. A daemon thread that still records gets a fresh journal, adopted by the next recorder."""
-    for recorder in list(_shared.values()):
+    for recorder in list(_open):
         recorder._wind_down()  # noqa: SLF001  the exit hook is the recorder's own

@@ -48,7 +48,7 @@ class AgentView:
         self._core = core
         self._name = name
         self._turn = turn
-        self._batch = 0
+        self._batch = core.first_batch
         self._in_batch = False
         self._open_call: str | None = None
         self._model_call: str | None = None

@@ -301,7 +301,7 @@ _ALL: Final[tuple[type[Event], ...]] = (
 )  # fmt: skip
 
 KINDS: Final[dict[str, type[Event]]] = {each.kind: each for each in _ALL}
-"""Every kind, in the order of the design; the position is the number the store's index uses, so: append only."""
+"""Every kind, in the order of the design."""
 
 OUTCOMES: Final = ("success", "partial", "failure", "abandoned")
 STATUSES: Final = ("ok", "error", "denied", "interrupted", "timeout", "missing")

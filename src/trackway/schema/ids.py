@@ -9,6 +9,8 @@ from __future__ import annotations
 import uuid
 from typing import Final
 
+from trackway.errors import EpisodeNotFound
+
 LAST: Final = "last"
 SHORT: Final = 8
 _MIN_REF: Final = 4
@@ -29,8 +31,13 @@ def uuid7(at_ns: int, entropy: bytes) -> str:
 
 
 def to_bytes(episode_id: str) -> bytes:
-    """The 16 bytes of an id."""
-    return uuid.UUID(episode_id).bytes
+    """The 16 bytes of an id; raises ``EpisodeNotFound`` for what is none."""
+    try:
+        return uuid.UUID(episode_id).bytes
+    except (ValueError, AttributeError, TypeError):
+        raise EpisodeNotFound(
+            f"{episode_id!r} is no whole id", hint="open_store().resolve() knows short ones"
+        ) from None
 
 
 def from_bytes(raw: bytes) -> str:

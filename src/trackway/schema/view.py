@@ -1,7 +1,7 @@
 """An event as JSON for people and programs: everything in it, always strict JSON, always one line.
 
 ``args`` are spliced in verbatim where every strict parser can read them. Else they stand as text (``args_text``) or,
-being no text either, as base64 (``args_base64``). What JSON has no word for is marked, as in ``{"$float": "NaN"}``.
+being no text either, as base64 (``args_base64``). What JSON has no word for is marked, as in ``{"$float": "nan"}``.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ def event_fields(event: Event) -> dict[str, Any]:
     return {**found, **tree}
 
 
-_ALWAYS = frozenset({"is_error", "status", "turn", "value", "outcome", "score"})
+_ALWAYS = frozenset({"writer", "n", "at", "is_error", "status", "turn", "value", "outcome", "score"})
 """Shown even at their default: readers ask for these by name."""
 
 

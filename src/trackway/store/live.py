@@ -10,7 +10,7 @@ import contextlib
 import time
 from collections import defaultdict
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, Self
 
 import msgspec
 from blake3 import blake3
@@ -116,14 +116,19 @@ class LiveStore:
             raise AmbiguousEpisode(f"{ref!r} names {len(found)} episodes: {names}", hint="type more of it", ref=ref)
         return found[0]
 
+    def _whole(self, ref: str) -> str:
+        return ref if ids.is_id(ref) else self.resolve(ref)
+
     def episode(self, episode_id: str) -> EpisodeSummary:
-        """One summary, what is not sealed yet counted in."""
+        """One summary, what is not sealed yet counted in; a short id or ``last`` will do."""
+        episode_id = self._whole(episode_id)
         if episode_id in self._look():
             return self._with_state(self._folded(episode_id))
         return self._with_state(self.store.episode(episode_id))
 
     def events(self, episode_id: str, *, after: int = -1) -> Iterator[Event]:
-        """All events; those not sealed yet come last and have no ``seq``."""
+        """All events; those not sealed yet come last and have no ``seq``. A short id or ``last`` will do."""
+        episode_id = self._whole(episode_id)
         self._look()
         waiting = self._waiting(episode_id)
         if not waiting:
@@ -141,6 +146,7 @@ class LiveStore:
 
     def follow(self, episode_id: str) -> Iterator[Event]:
         """All events, and then each new one as it is recorded, until the episode ends or its writers are dead."""
+        episode_id = self._whole(episode_id)
         sealed, seen = -1, dict[str, int]()
         while True:
             state = self.episode(episode_id).state  # asked before reading: what came until then is read for sure
@@ -182,6 +188,12 @@ class LiveStore:
     def close(self) -> None:
         """Let go of the store."""
         self.store.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
 
 
 def _with_parts(parts: dict[int, list[bytes]]) -> codec.ExtHook:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import os
 from collections.abc import Iterator
 
 from blake3 import blake3
@@ -26,7 +27,7 @@ class MemoryStore:
     """Episodes in this process."""
 
     def __init__(self) -> None:
-        self.key = f"memory:{next(_instances)}"
+        self.key = f"memory:{os.getpid()}-{next(_instances)}"
         self._lock = ForkSafeLock()
         self._episodes: dict[str, list[Encoded]] = {}
         self._summaries: dict[str, EpisodeSummary] = {}

@@ -12,6 +12,9 @@ from trackway.store.base import Store
 from trackway.store.home import Home
 from trackway.store.sqlite import SqliteStore
 
+_memory: dict[str, Store] = {}
+"""This process's memory stores by name: whoever says the same name means the same store."""
+
 _URL = re.compile(r"([a-z][a-z0-9+.-]+):(.*)", re.DOTALL)
 
 
@@ -34,5 +37,5 @@ def store_at(where: str | Path | Store | None, home: Home) -> Store:
     if scheme == "memory":
         from trackway.store.memory import MemoryStore
 
-        return MemoryStore()
+        return _memory.setdefault(rest, MemoryStore())
     return cast("Store", plugins.load("stores", scheme)(where))

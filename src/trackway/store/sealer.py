@@ -121,22 +121,23 @@ class Sealer:
         return done
 
     def _seal_batch(self, writer: WriterFolder, pieces: list[Piece], start: Position, end: Position) -> Sealed:
-        trouble: list[tuple[Piece, Damage]] = []
+        aside = _Aside(self, writer)
+        records = _records(pieces, aside.take)
         try:
-            events = self._store.seal(Batch(_records(pieces, trouble), writer.writer, writer.about, start, end))
+            events = self._store.seal(Batch(records, writer.writer, writer.about, start, end))
         except StoreUnavailable:
             raise
         except Exception:  # noqa: BLE001  one record the store refuses must not stop the others
             return self._one_by_one(writer, pieces, start)
-        return self._set_aside(writer, trouble).plus(Sealed(events=events))
+        return aside.count.plus(Sealed(events=events))
 
     def _one_by_one(self, writer: WriterFolder, pieces: list[Piece], start: Position) -> Sealed:
         """The slow way around a record that is refused: each alone, with the blobs that belong to it."""
-        trouble: list[tuple[Piece, Damage]] = []
+        aside = _Aside(self, writer)
         done = Sealed()
         waiting: list[RawRecord] = []
         for piece in pieces:
-            for raw in _records([piece], trouble):
+            for raw in _records([piece], aside.take):
                 waiting.append(raw)
                 each = Record(*raw)
                 if each.type != EVENT:
@@ -148,24 +149,16 @@ class Sealer:
                 except StoreUnavailable:
                     raise
                 except Exception as error:  # noqa: BLE001  this is the one
-                    done = done.plus(self._quarantine(writer, piece, each, f"{type(error).__name__}: {error}"))
+                    done = done.plus(self.quarantine(writer, piece, each, f"{type(error).__name__}: {error}"))
                     self._store.seal(Batch((), writer.writer, writer.about, start, here))
                 start, waiting = here, []
         end = Position(pieces[-1].activation, pieces[-1].end)
         if start != end:
             self._store.seal(Batch((), writer.writer, writer.about, start, end))
-        return done.plus(self._set_aside(writer, trouble))
+        return done.plus(aside.count)
 
-    def _set_aside(self, writer: WriterFolder, trouble: list[tuple[Piece, Damage]]) -> Sealed:
-        done = Sealed()
-        for piece, damage in trouble:
-            if damage.torn:
-                done = done.plus(Sealed(torn=1))
-            else:
-                done = done.plus(self._quarantine(writer, piece, damage, "the bytes are not what was written"))
-        return done
-
-    def _quarantine(self, writer: WriterFolder, piece: Piece, what: Record | Damage, reason: str) -> Sealed:
+    def quarantine(self, writer: WriterFolder, piece: Piece, what: Record | Damage, reason: str) -> Sealed:
+        """Put bytes aside, with the reason, on the disk before the position moves beyond them."""
         system.make_folder(self._home.quarantine)
         name = f"{writer.writer}-{piece.activation:06d}-{what.start:08d}"
         about: dict[str, Any] = {
@@ -176,19 +169,37 @@ class Sealer:
         }
         if isinstance(what, Record):
             about.update(episode=what.episode.hex(), flags=what.flags, schema=what.schema)
-        (self._home.quarantine / f"{name}.bin").write_bytes(what.body)
-        (self._home.quarantine / f"{name}.json").write_text(json.dumps(about, indent=1))
+        system.write_file(self._home.quarantine / f"{name}.bin", what.body)
+        system.write_file(self._home.quarantine / f"{name}.json", json.dumps(about, indent=1).encode())
+        system.sync_folder(self._home.quarantine)
         self.failpoint("quarantine:written")
         return Sealed(quarantined=1)
 
 
-def _records(pieces: Iterable[Piece], trouble: list[tuple[Piece, Damage]]) -> Iterator[RawRecord]:
-    """The records of the pieces, read one file at a time; what is no record is noted in ``trouble``."""
+class _Aside:
+    """Damage met while a batch is read: put aside at once, before the batch is committed; torn ends only counted."""
+
+    def __init__(self, sealer: Sealer, writer: WriterFolder) -> None:
+        self._sealer = sealer
+        self._writer = writer
+        self.count = Sealed()
+
+    def take(self, piece: Piece, damage: Damage) -> None:
+        if damage.torn:
+            self.count = self.count.plus(Sealed(torn=1))
+        elif damage.body:
+            reason = "the bytes are not what was written"
+            self.count = self.count.plus(self._sealer.quarantine(self._writer, piece, damage, reason))
+
+
+def _records(pieces: Iterable[Piece], on_damage: Callable[[Piece, Damage], None]) -> Iterator[RawRecord]:
+    """The records of the pieces, read one file at a time; what is no record is handed to ``on_damage``."""
 
     def scanned() -> Iterator[list[RawRecord]]:
         for piece in pieces:
             found = record.scan(tail.read(piece), piece.start)
-            trouble.extend((piece, each) for each in found.damage if each.body)
+            for each in found.damage:
+                on_damage(piece, each)
             yield found.records
 
     return itertools.chain.from_iterable(scanned())

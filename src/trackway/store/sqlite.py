@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final
 
-from trackway.errors import EpisodeNotFound, NotAStore, StoreTrouble, StoreUnavailable
+from trackway.errors import EpisodeNotFound, NotAStore, StoreDamaged, StoreUnavailable
 from trackway.schema import ids
 from trackway.schema.canonical import digest_of
 from trackway.schema.codec import Encoded, decode, numbered
@@ -149,7 +149,8 @@ class SqliteStore:
         events: list[Event] = []
         for body, flags, schema, checksum, _ in self._rows(_TAIL, (number, wanted)):
             if check(body) != checksum:
-                raise StoreTrouble(f"the checksum of event {number}/{wanted + len(events)} does not hold")
+                where = f"event {number}/{wanted + len(events)}"
+                raise StoreDamaged(f"the checksum of {where} does not hold", hint="trackway doctor", where=where)
             events.append(decode(Encoded(body, flags, schema), put_together(self._fetch)))
         return numbered(events, wanted)
 
@@ -168,7 +169,7 @@ class SqliteStore:
             except sqlite3.OperationalError as error:
                 raise self._unavailable(error) from error
             except sqlite3.DatabaseError as error:
-                raise StoreTrouble(f"{self.path}: {error}", hint="trackway doctor", path=self.path) from error
+                raise StoreDamaged(f"{self.path}: {error}", hint="trackway doctor", path=self.path) from error
 
     # --- opening ------------------------------------------------------------------------------------------------
 
