@@ -1,6 +1,7 @@
 """The Python API: what an agent's loop calls, and what is read back of it."""
 
 import contextlib
+import os
 import subprocess
 import sys
 import threading
@@ -13,6 +14,7 @@ import trackway
 from trackway.errors import BadSetting, EpisodeClosed, EpisodeNotFound, RecorderClosed, UnknownOutcome
 from trackway.read.context import contexts
 from trackway.read.ending import ending
+from trackway.recording import settings
 from trackway.schema import events as kinds
 from trackway.store.memory import MemoryStore
 
@@ -416,6 +418,19 @@ def test_a_memory_store_is_known_by_its_name() -> None:
 
     assert [each.task for each in trackway.open_store("memory:here").episodes()] == ["in memory"]
     assert list(trackway.open_store("memory:there").episodes()) == []
+
+
+def test_a_user_without_a_home_has_a_place_too(tmp_path: Path, monkeypatch) -> None:
+    """HOME missing, empty or not writable: a private temporary folder; one another user made is not used."""
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    nowhere = {"HOME": "/nonexistent"}
+    spare = tmp_path / f"trackway-{os.getuid()}"
+
+    assert settings.home_at(None, nowhere).path == spare
+    assert settings.home_at(None, {"HOME": str(tmp_path)}).path == tmp_path / ".trackway"
+    assert settings.home_at(None, {"HOME": ""}).path == settings.home_at(None, {}).path
+    spare.symlink_to(tmp_path / "elsewhere")
+    assert settings.home_at(None, nowhere).path == Path("/nonexistent/.trackway")
 
 
 def test_a_store_answers_to_short_ids() -> None:

@@ -6,6 +6,9 @@ test and the recording are real; the workspace is removed at the end, the episod
 
 from __future__ import annotations
 
+import os
+import shutil
+import sys
 from typing import TYPE_CHECKING
 
 import click
@@ -74,10 +77,12 @@ def _check(home: Home) -> None:
 
 def _what_next(name: str) -> None:
     click.echo("\nTry next:", err=True)
+    # After `make demo` the command is in the checkout's .venv, which is on nobody's PATH.
+    trackway = "trackway" if shutil.which("trackway") else os.path.relpath(sys.argv[0])
     for command, what in (
-        ("trackway ls", "every episode so far"),
-        (f"trackway show {name} --as steps", "the same, one line per step"),
-        (f"trackway show {name} --json", "all of it, for programs"),
-        ("trackway doctor", "where it is kept, and that it is sound"),
+        (f"{trackway} ls", "every episode so far"),
+        (f"{trackway} show {name} --as steps", "the same, one line per step"),
+        (f"{trackway} show {name} --json", "all of it, for programs"),
+        (f"{trackway} doctor", "where it is kept, and that it is sound"),
     ):
-        click.echo(f"  {command:<36}# {what}", err=True)
+        click.echo(f"  {command:<{28 + len(trackway)}}# {what}", err=True)

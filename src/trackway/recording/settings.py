@@ -25,13 +25,36 @@ _NO: Final = ("", "0", "false", "no", "off")
 
 
 def home_at(home: str | os.PathLike[str] | None, environ: Mapping[str, str] | None = None) -> Home:
-    """The home folder: the argument, else ``TRACKWAY_HOME``, else ``~/.trackway``."""
+    """The home folder: the argument, else ``TRACKWAY_HOME``, else ``~/.trackway``.
+
+    A user without a home of their own (a container, a service account) gets a private folder among the temporary ones:
+    a recording that may be cleaned away some day is better than none.
+    """
     environ = os.environ if environ is None else environ
     named = home or environ.get("TRACKWAY_HOME")
     if named:
         return Home(Path(named).expanduser().absolute())
-    base = environ.get("HOME") or os.path.expanduser("~")  # noqa: PTH111  without HOME this asks the user database
-    return Home(Path(base).absolute() / ".trackway")
+    usual = _user_folder(environ) / ".trackway"
+    if usual.is_dir() or os.access(usual.parent, os.W_OK):
+        return Home(usual)
+    import tempfile
+
+    spare = Path(tempfile.gettempdir()) / f"trackway-{os.getuid()}"
+    # A name anybody can guess: one that another user made first is not ours to use.
+    taken = spare.is_symlink() or (spare.exists() and spare.stat().st_uid != os.getuid())
+    return Home(usual if taken else spare)
+
+
+def _user_folder(environ: Mapping[str, str]) -> Path:
+    named = environ.get("HOME")
+    if named:
+        return Path(named).absolute()
+    import pwd
+
+    try:
+        return Path(pwd.getpwuid(os.getuid()).pw_dir)
+    except KeyError:  # a number without a name, as containers have
+        return Path("/nonexistent")
 
 
 def store_for(
