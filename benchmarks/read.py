@@ -78,17 +78,18 @@ def build(folder: Path, episodes: int) -> float:
 
 def build_others(folder: Path, episodes: int) -> None:
     """The same steps as rows and, since every line of them is the same work, a tenth of them as lines."""
-    plan = [[b_sqlite.rows(each, sent) for each, sent in steps] for steps in _plan()]
+    plan = _plan()
+    packed = [[row for each, sent in steps for row in b_sqlite.rows(each, sent)] for steps in plan]
     connection = b_sqlite.connect(folder)
     connection.execute("BEGIN")
     for number in range(episodes):
-        rows = [(number, *row[1:]) for pair in plan[number % len(plan)] for row in pair]
+        rows = [(number, *row[1:]) for row in packed[number % len(packed)]]
         connection.executemany(b_sqlite.INSERT, rows)
     connection.execute("COMMIT")
     connection.close()
     lines = b_jsonl.Recorder(folder)
     for number in range(max(episodes // 10, 1)):
-        for each, sent in _plan()[number % 40]:
+        for each, sent in plan[number % len(plan)]:
             lines.step(each, sent)
     lines.close()
 

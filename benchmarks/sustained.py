@@ -34,7 +34,7 @@ class Outcome(NamedTuple):
 def run(options: Options) -> Iterator[Table]:
     """Speed on one core, then size, without and with history in each call."""
     names = ["trackway", "trackway, append", *peers.others()]
-    yield _speed({each: _outcome(each, options.size(200, 4), options.size(3, 1)) for each in names})
+    yield _speed({each: _outcome(each, options.size(100, 4), options.size(3, 1)) for each in names})
     weighed = [each for each in names if each not in ("trackway, append", "SQLite queue")]  # these weigh what theirs do
     short_calls = {each: _outcome(each, options.size(40, 4)) for each in weighed}
     long_calls = {each: _outcome(each, options.size(8, 2), history=True) for each in weighed}
@@ -42,12 +42,12 @@ def run(options: Options) -> Iterator[Table]:
 
 
 def record_all(peer: str, folder: Path, episodes: int, history: bool) -> tuple[float, float]:
-    """Record on one core; steps a second, and the bytes a step has as JSON."""
+    """Record on one core; steps a second, and with history the bytes a step has as JSON."""
     plan = [
         [(each, workload.messages(steps[: i + 1], history=history)) for i, each in enumerate(steps)]
         for steps in workload.plan(episodes)
     ]
-    raw = sum(len(json.dumps([each, sent])) for steps in plan for each, sent in steps)
+    raw = sum(len(json.dumps(pair)) for steps in plan for pair in steps) if history else 0
     if hasattr(os, "sched_setaffinity"):
         os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
     with scratch() as other:

@@ -78,7 +78,8 @@ def _check(home: Home) -> None:
 def _what_next(name: str) -> None:
     click.echo("\nTry next:", err=True)
     # After `make demo` the command is in the checkout's .venv, which is on nobody's PATH.
-    trackway = "trackway" if shutil.which("trackway") else os.path.relpath(sys.argv[0])
+    called = sys.argv[0] if os.path.basename(sys.argv[0]) == "trackway" else ""  # noqa: PTH119  no path object for a word
+    trackway = "trackway" if shutil.which("trackway") or not called else os.path.relpath(called)
     for command, what in (
         (f"{trackway} ls", "every episode so far"),
         (f"{trackway} show {name} --as steps", "the same, one line per step"),
