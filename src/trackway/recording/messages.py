@@ -49,9 +49,11 @@ class ContextTracker:
             encoded.append(body)
             digests.append(xxh3_128_digest(body))
         reuse, fresh = difference(self._digests, digests)
-        if not all(is_plain(given[i]) for i in fresh):  # what was said before has been looked at then
-            raw, given = False, [plain(each) for each in given]
-        new = tuple(msgspec.Raw(encoded[i]) if raw else given[i] for i in fresh)
+        for i in fresh:
+            if not is_plain(given[i]):  # what was said before has been looked at then
+                raw, given = False, [plain(each) for each in given]
+                break
+        new = tuple([msgspec.Raw(encoded[i]) if raw else given[i] for i in fresh])
         base, self.base, self._digests = self.base, call_id, digests
         return (base if reuse else None), Difference(reuse, new)
 

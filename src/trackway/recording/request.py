@@ -8,7 +8,7 @@ from types import TracebackType
 from typing import Any, Self
 
 from trackway.schema import events as kinds
-from trackway.schema.plain import error_text, mapping_of, plain, text_of, text_or_none
+from trackway.schema.plain import error_text, mapping_of, plain, text_of
 
 
 class ModelRequest:
@@ -20,7 +20,7 @@ class ModelRequest:
         self.id = call_id
         self.finished = False
 
-    def done(
+    def done(  # noqa: C901  one branch for each field that may be left out
         self,
         *,
         usage: Mapping[str, Any] | Any = None,  # noqa: ANN401
@@ -44,13 +44,14 @@ class ModelRequest:
             fields["usage"] = mapping_of(usage)
         if error is not None:
             fields["error"] = error_text(error) if isinstance(error, BaseException) else text_of(error)
-        given = {
-            "finish_reason": text_or_none(finish_reason),
-            "model": text_or_none(model),
-            "response": plain(response),
-        }
-        given |= {"token_ids": plain(token_ids), "logprobs": plain(logprobs)}
-        self._put(kinds.ModelResult, fields | {name: value for name, value in given.items() if value is not None})
+        if finish_reason is not None:
+            fields["finish_reason"] = text_of(finish_reason)
+        if model is not None:
+            fields["model"] = text_of(model)
+        for name, value in (("response", response), ("token_ids", token_ids), ("logprobs", logprobs)):
+            if value is not None:
+                fields[name] = plain(value)
+        self._put(kinds.ModelResult, fields)
 
     def __enter__(self) -> Self:
         return self

@@ -63,7 +63,8 @@ class AgentView:
                 hint="label() may follow the end", episode=core.id,
             )  # fmt: skip
         fields["at"] = core.clock()
-        fields["turn"] = self._turn
+        if self._turn:
+            fields["turn"] = self._turn
         if self._name is not None:
             fields["agent"] = self._name
         if core.plain:
@@ -83,18 +84,22 @@ class AgentView:
         """Input from a person, a simulated one or the harness; it opens a turn."""
         self._turn += 1
         self._in_batch = False
-        self._put_text(kinds.User, content, {"actor": actor if type(actor) is str else text_of(actor)})
+        self._put_text(kinds.User, content, {} if actor == "human" else {"actor": text_of(actor)})
 
     def thinking(self, content: str, *, state: Mapping[str, Any] | None = None) -> None:
         """What the model thought; ``state`` is the provider's opaque part (signature, encrypted), kept verbatim."""
-        fields: dict[str, Any] = {"call": self._model_call}
+        fields = self._produced()
         if state is not None:
             fields["state"] = mapping_of(state)
         self._put_text(kinds.AssistantThinking, content, fields)
 
     def text(self, content: str) -> None:
         """What the model said."""
-        self._put_text(kinds.AssistantText, content, {"call": self._model_call})
+        self._put_text(kinds.AssistantText, content, self._produced())
+
+    def _produced(self) -> dict[str, Any]:
+        """What ties an event to the model call it came from. Fields at their default are left out of all of these."""
+        return {} if self._model_call is None else {"call": self._model_call}
 
     # --- what is done -------------------------------------------------------------------------------------------
 
@@ -107,17 +112,17 @@ class AgentView:
         raw = args_bytes(args)
         call_id = self._core.recorder.new_id("call") if call_id is None else text_of(call_id)
         self._open_call = call_id
-        fields: dict[str, Any] = {
-            "name": name, "args": raw, "call_id": call_id, "call": self._model_call, "batch": self._batch,
-            "reported": bool(reported),
-        }  # fmt: skip
+        fields = self._produced()
+        fields["name"], fields["args"], fields["call_id"], fields["batch"] = name, raw, call_id, self._batch
+        if reported:
+            fields["reported"] = True
         self._put(kinds.AssistantToolCall, fields, (Payload(raw, "args"),) if len(raw) >= BIG else ())
         if self._core.guard is None:
             return Call(call_id, name, args)
         asked = {"call_id": call_id, "batch": self._batch, "agent": self._name}
         return Call(call_id, name, args, self._verdict(self._core.ask("before", name, args, **asked), call_id))
 
-    def tool_result(
+    def tool_result(  # noqa: C901  one branch for each field that may be left out
         self,
         call: Call | str,
         content: Any = "",  # noqa: ANN401
@@ -139,17 +144,20 @@ class AgentView:
             duration_ms = (time.perf_counter() - call.started) * 1000
         if returned is None and not isinstance(content, (str, type(None))):
             returned = content
-        fields: dict[str, Any] = {
-            "call_id": call.call_id if isinstance(call, Call) else text_of(call), "status": status,
-            "is_error": bool(is_error) or status in _ERRORS, "exit_code": None if exit_code is None else int(exit_code),
-            "duration_ms": None if duration_ms is None else float(duration_ms),
-        }  # fmt: skip
+        is_error = bool(is_error) or status in _ERRORS
+        fields: dict[str, Any] = {"call_id": call.call_id if isinstance(call, Call) else text_of(call)}
+        if is_error or status != "ok":
+            fields["is_error"], fields["status"] = is_error, status
+        if exit_code is not None:
+            fields["exit_code"] = int(exit_code)
+        if duration_ms is not None:
+            fields["duration_ms"] = float(duration_ms)
         if returned is not None:
             fields["returned"] = plain(returned)
         self._put_text(kinds.ToolResult, content, fields)
         if self._core.guard is None or not isinstance(call, Call):
             return None
-        outcome = {"is_error": fields["is_error"], "exit_code": exit_code, "status": status}
+        outcome = {"is_error": is_error, "exit_code": exit_code, "status": status}
         return self._verdict(self._core.ask("after", call.name, call.args, content, **outcome), call.call_id)
 
     def _verdict(self, verdict: Any, call_id: str) -> Any:  # noqa: ANN401
@@ -160,7 +168,7 @@ class AgentView:
             })  # fmt: skip
         return verdict
 
-    def model_call(
+    def model_call(  # noqa: C901  one branch for each field that may be left out
         self,
         *,
         model: str | None = None,
@@ -173,11 +181,11 @@ class AgentView:
         """A request to a model, before it is sent; call ``done`` on what this returns. Only new messages are stored."""
         call_id = self._core.recorder.new_id("m")
         self._model_call, self._in_batch = call_id, False
-        fields: dict[str, Any] = {
-            "id": call_id,
-            "model": text_or_none(model),
-            "attempt": int(attempt),
-        }
+        fields: dict[str, Any] = {"id": call_id}
+        if model is not None:
+            fields["model"] = model if type(model) is str else text_of(model)
+        if attempt != 1:
+            fields["attempt"] = int(attempt)
         if parameters is not None:
             fields["parameters"] = mapping_of(parameters)
         if tools is not None:
@@ -185,7 +193,9 @@ class AgentView:
         if system is not None:
             fields["system"] = plain(system)
         if messages is not None:
-            fields["base"], (fields["reuse"], fields["messages"]) = self._context.take(call_id, messages)
+            base, (reuse, fields["messages"]) = self._context.take(call_id, messages)
+            if reuse:
+                fields["base"], fields["reuse"] = base, reuse
         if not self._put(kinds.ModelCall, fields):
             self._context.forget()
         return ModelRequest(self._put, call_id)

@@ -145,13 +145,14 @@ class Journal:
             self._in_payload = True
             fields, meta = self._put_payloads(episode, fields, payloads), PLAIN_EVENT | BLOBS << 8
             segment = self._segment or segment
-        event = kind(writer=self.writer, n=segment.n, **fields)
+        # The mapping is encoded as it is: it spells the same map as the struct would, without making one.
+        fields["kind"], fields["writer"], fields["n"] = kind.kind, self.writer, segment.n
         try:
-            body = episode + encode_fast(event)
+            body = episode + encode_fast(fields)
         except Exception as error:
             if is_thrown_in(error):
                 raise
-            encoded = encode_slowly(event)
+            encoded = encode_slowly(kind(**{name: each for name, each in fields.items() if name != "kind"}))
             meta |= record.meta_of(EVENT, encoded.flags, encoded.schema)
             body = episode + encoded.body
         if segment.offset + RECORD_HEADER + len(body) + 8 > segment.size:
