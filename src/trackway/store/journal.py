@@ -12,10 +12,8 @@ from __future__ import annotations
 
 import contextlib
 import itertools
-import json
 import os
 import threading
-import weakref
 from collections import deque
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -25,7 +23,8 @@ from trackway.schema.codec import BLOBS, LOCAL_BYTES, LOCAL_TEXT, Ext, encode_fa
 from trackway.schema.events import Event
 from trackway.schema.outside import is_thrown_in
 from trackway.schema.version import SCHEMA
-from trackway.store import record, system
+from trackway.store import forks, record, system
+from trackway.store.claim import Claim, claim, remove_folder
 from trackway.store.home import Home, JournalFolder
 from trackway.store.record import BLOB_PART, EVENT, PLAIN_EVENT, RECORD_HEADER, Position
 from trackway.store.segment import LARGEST, SMALLEST, AppendedSegment, MappedSegment, Segment
@@ -33,7 +32,6 @@ from trackway.store.segment import LARGEST, SMALLEST, AppendedSegment, MappedSeg
 BIG: Final = 1 << 20
 PART: Final = (4 << 20) - 256  # two fit into a segment with their headers
 _TEXT_PART: Final = 1 << 20
-_TRIES: Final = 5
 
 
 class Payload(NamedTuple):
@@ -84,8 +82,7 @@ class Journal:
         self._wake = wake
         self._on_loss = on_loss
         self._forget()
-        _alive.add(self)
-        _register_fork_hooks()
+        forks.watch(self)
 
     def _forget(self) -> None:
         """The state of a journal that is not open: at first, and again in a forked child."""
@@ -108,7 +105,7 @@ class Journal:
         self._numbers = itertools.count(1)
         self._activations = 0
         self._blobs = 0
-        self._lock_descriptor: int | None = None
+        self._claim: Claim | None = None
 
     # --- the hot path -------------------------------------------------------------------------------------------
 
@@ -216,42 +213,13 @@ class Journal:
     # --- files --------------------------------------------------------------------------------------------------
 
     def _open(self) -> Segment:
-        system.make_folder(self._home.path)
-        system.make_folder(self._home.journals)
-        for _ in range(_TRIES - 1):
-            # An adopter that finds the folder in the moment before it is locked takes it for a dead one's.
-            with contextlib.suppress(FileNotFoundError):
-                return self._claim()
-        return self._claim()
-
-    def _claim(self) -> Segment:
-        """Make the folder under a hidden name, lock it, then give it its name: nobody sees it unlocked."""
-        writer = self._entropy(8).hex()
-        hidden = self._home.unnamed(writer)
-        hidden.path.mkdir(mode=system.FOLDER_MODE)
-        descriptor = system.open_lock(hidden.lock)
-        try:
-            system.lock(descriptor, exclusive=True, wait=True)
-            self._introduce(hidden.about, writer)
-            folder = self._home.journal(writer)
-            hidden.path.rename(folder.path)
-        except BaseException:
-            os.close(descriptor)
-            remove_folder(hidden)
-            raise
-        self._lock_descriptor, self.folder, self.writer = descriptor, folder, writer
-        return self._roll(0)
-
-    def _introduce(self, path: Path, writer: str) -> None:
         about = {
-            "writer": writer, "pid": os.getpid(), "host": system.host_name(), "started_at": self._clock(),
-            "store": self._store_key, "journal": "mmap" if self._mapped else "append",
+            "pid": os.getpid(), "host": system.host_name(), "started_at": self._clock(), "store": self._store_key,
+            "journal": "mmap" if self._mapped else "append",
         }  # fmt: skip
-        descriptor = system.create_file(path)
-        try:
-            os.write(descriptor, json.dumps(about).encode())
-        finally:
-            os.close(descriptor)
+        self._claim = claim(self._home, about, self._entropy)
+        self.writer, self.folder = self._claim.writer, self._claim.folder
+        return self._roll(0)
 
     def _new_segment(self, size: int) -> Segment:
         assert self.folder is not None
@@ -373,40 +341,29 @@ class Journal:
 
     def _let_go(self, then: Callable[[JournalFolder], None]) -> None:
         with self._sync_lock, self.lock:
-            folder, descriptor = self.folder, self._lock_descriptor
-            segments = [*self._retired, *filter(None, (self._segment, self._prepared))]
-            self.folder, self._lock_descriptor, self.writer = None, None, ""
+            held, segments = self._claim, self._files()
+            self.folder, self._claim, self.writer = None, None, ""
             self._segment = self._prepared = None
             self._retired, self._finished, self._numbers = [], [], itertools.count(1)
             self._activations, self._blobs, self._synced, self.dirty = 0, 0, record.START, False
         for each in segments:
             each.close()
-        if folder is not None:
-            then(folder)
-        if descriptor is not None:
-            os.close(descriptor)
+        if held is not None:
+            then(held.folder)
+            held.release()
 
-    def _in_child(self) -> None:
+    def _files(self) -> list[Segment]:
+        return [*self._retired, *filter(None, (self._segment, self._prepared))]
+
+    def in_child(self) -> None:
         """A forked child: close what was inherited, unlock nothing (the lock is the parent's), start anew."""
-        segments = [*self._retired, *filter(None, (self._segment, self._prepared))]
-        descriptor = self._lock_descriptor
+        held, segments = self._claim, self._files()
         self._forget()
         for each in segments:
             with contextlib.suppress(OSError, ValueError):
                 each.close()
-        if descriptor is not None:
-            with contextlib.suppress(OSError):
-                os.close(descriptor)
-
-
-def remove_folder(folder: JournalFolder) -> None:
-    """Unlink a journal's files, the segments first: a folder without segments holds nothing to lose."""
-    for path in folder.segments():
-        path.unlink(missing_ok=True)
-    for path in (folder.about, folder.lock):
-        path.unlink(missing_ok=True)
-    with contextlib.suppress(OSError):
-        folder.path.rmdir()
+        if held is not None:
+            held.release()
 
 
 def _parts(content: str | bytes) -> Iterator[tuple[bytes, bool]]:
@@ -416,34 +373,3 @@ def _parts(content: str | bytes) -> Iterator[tuple[bytes, bool]]:
         part = content[start : start + step]
         body = part.encode("utf-8", "surrogatepass") if isinstance(part, str) else bytes(part)
         yield body, start + step >= total
-
-
-_alive: weakref.WeakSet[Journal] = weakref.WeakSet()
-_held: dict[int, list[Journal]] = {}
-_registered = False
-
-
-def _register_fork_hooks() -> None:
-    global _registered  # noqa: PLW0603  the interpreter keeps hooks for ever: once per process
-    if not _registered and hasattr(os, "register_at_fork"):
-        _registered = True
-        os.register_at_fork(before=_before_fork, after_in_parent=_after_in_parent, after_in_child=_after_in_child)
-
-
-def _before_fork() -> None:
-    """Hold every journal still: a child must not inherit one in the middle of a roll. By thread: several may fork."""
-    held = _held[threading.get_ident()] = sorted(_alive, key=id)  # one order, or two forking threads wait for ever
-    for each in held:
-        each.lock.acquire()
-
-
-def _after_in_parent() -> None:
-    for each in _held.pop(threading.get_ident(), ()):
-        each.lock.release()
-
-
-def _after_in_child() -> None:
-    held = _held.pop(threading.get_ident(), ())
-    _held.clear()
-    for each in held:
-        each._in_child()  # noqa: SLF001  the hook is part of the journal

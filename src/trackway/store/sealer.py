@@ -20,8 +20,9 @@ from typing import Any, Final, NamedTuple
 from trackway.errors import StoreUnavailable
 from trackway.store import record, system, tail
 from trackway.store.base import Batch, Store
+from trackway.store.claim import remove_folder
 from trackway.store.home import Home
-from trackway.store.journal import Finished, Journal, remove_folder
+from trackway.store.journal import Finished, Journal
 from trackway.store.locks import ForkSafeLock
 from trackway.store.record import EVENT, SEGMENT_HEADER, Damage, Position, RawRecord, Record
 from trackway.store.tail import Piece, WriterFolder

@@ -1,0 +1,72 @@
+"""A journal's folder, from its first moment to its last: never seen unlocked by a name, never half removed.
+
+It is made under a hidden name, locked, and only then given its name; the segments go first when it is removed, since a
+folder without segments holds nothing to lose. A writer's name is drawn at random and never used twice.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+from collections.abc import Callable
+from typing import Any, Final, NamedTuple
+
+from trackway.store import system
+from trackway.store.home import Home, JournalFolder
+
+_TRIES: Final = 5
+
+
+class Claim(NamedTuple):
+    """A folder that is ours for as long as the descriptor of its lock is open."""
+
+    writer: str
+    folder: JournalFolder
+    descriptor: int
+
+    def release(self) -> None:
+        """Let go: from now on another process may take the folder for a dead one's."""
+        with contextlib.suppress(OSError):
+            os.close(self.descriptor)
+
+
+def claim(home: Home, about: dict[str, Any], entropy: Callable[[int], bytes]) -> Claim:
+    """Make a folder for a new writer; ``about`` is written down for whoever finds it later."""
+    system.make_folder(home.path)
+    system.make_folder(home.journals)
+    for _ in range(_TRIES - 1):
+        # An adopter that finds the folder in the moment before it is locked takes it for a dead one's.
+        with contextlib.suppress(FileNotFoundError):
+            return _claim(home, about, entropy(8).hex())
+    return _claim(home, about, entropy(8).hex())
+
+
+def _claim(home: Home, about: dict[str, Any], writer: str) -> Claim:
+    hidden = home.unnamed(writer)
+    hidden.path.mkdir(mode=system.FOLDER_MODE)
+    descriptor = system.open_lock(hidden.lock)
+    try:
+        system.lock(descriptor, exclusive=True, wait=True)
+        card = system.create_file(hidden.about)
+        try:
+            os.write(card, json.dumps({"writer": writer, **about}).encode())
+        finally:
+            os.close(card)
+        folder = home.journal(writer)
+        hidden.path.rename(folder.path)
+    except BaseException:
+        os.close(descriptor)
+        remove_folder(hidden)
+        raise
+    return Claim(writer, folder, descriptor)
+
+
+def remove_folder(folder: JournalFolder) -> None:
+    """Unlink a journal's files and its folder."""
+    for path in folder.segments():
+        path.unlink(missing_ok=True)
+    for path in (folder.about, folder.lock):
+        path.unlink(missing_ok=True)
+    with contextlib.suppress(OSError):
+        folder.path.rmdir()
