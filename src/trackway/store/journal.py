@@ -289,17 +289,24 @@ class Journal:
                 self.dirty = False
                 segment, retired, target = self._segment, list(self._retired), self._position()
                 names_synced, self._names_synced = self._names_synced, True
-            for each in retired:
-                each.sync()
-                each.close()
-                self._retired.remove(each)
-            if segment is not None:
-                segment.sync()
-            if not names_synced and self.folder is not None:
-                system.sync_file(self.folder.about)
-                for path in (self.folder.path, self._home.journals, self._home.path):
-                    system.sync_folder(path)
+            try:
+                self._sync_files(retired, segment, names=not names_synced)
+            except BaseException:
+                self.dirty, self._names_synced = True, False
+                raise
             self._synced = target
+
+    def _sync_files(self, retired: list[Segment], segment: Segment | None, *, names: bool) -> None:
+        for each in retired:
+            each.sync()
+            each.close()
+            self._retired.remove(each)
+        if segment is not None:
+            segment.sync()
+        if names and self.folder is not None:
+            system.sync_file(self.folder.about)
+            for path in (self.folder.path, self._home.journals, self._home.path):
+                system.sync_folder(path)
 
     @property
     def count(self) -> int:
