@@ -8,6 +8,7 @@ Every method checks and coerces what it is given, then appends; when it returns,
 from __future__ import annotations
 
 import contextvars
+import os
 from asyncio import CancelledError
 from collections.abc import Callable
 from types import TracebackType
@@ -15,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Final, Self
 
 from trackway.errors import EpisodeClosed, UnknownOutcome
 from trackway.recording.losses import say
+from trackway.recording.settings import number
 from trackway.recording.view import AgentView
 from trackway.schema import events as kinds
 from trackway.schema import ids
@@ -84,6 +86,7 @@ class Episode(AgentView):
     def __init__(self, core: Core, *, turn: int = 0) -> None:
         super().__init__(core, turn=turn)
         self._token: contextvars.Token[Episode | None] | None = None
+        self._pid = 0
 
     @property
     def id(self) -> str:
@@ -123,7 +126,7 @@ class Episode(AgentView):
             raise EpisodeClosed(f"episode {ids.short(core.id)} has ended already", episode=core.id)
         fields = {
             "at": core.clock(), "turn": self._turn, "outcome": outcome,
-            "score": None if score is None else float(score),
+            "score": None if score is None else number("score", score, float),
             "reason": text_or_none(reason), "error": text_or_none(error), "lost": core.recorder.lost(core.id),
         }  # fmt: skip
         core.ended = True
@@ -143,13 +146,13 @@ class Episode(AgentView):
         if outcome is not None and outcome not in OUTCOMES:
             raise UnknownOutcome(f"outcome is {outcome!r}", hint=f"one of {', '.join(OUTCOMES)}", outcome=outcome)
         fields = {
-            "at": self._core.clock(), "outcome": outcome, "score": None if score is None else float(score),
+            "at": self._core.clock(), "outcome": outcome, "score": None if score is None else number("score", score, float),
             "tag": text_or_none(tag), "comment": text_or_none(comment), "by": text_or_none(by),
         }  # fmt: skip
         self._core.put(kinds.Label, fields)
 
     def __enter__(self) -> Self:
-        self._token = _current.set(self)
+        self._token, self._pid = _current.set(self), os.getpid()
         return self
 
     def __exit__(
@@ -157,7 +160,8 @@ class Episode(AgentView):
     ) -> None:
         """End it, if nobody has: interrupted is abandoned, an exception is a failure; nothing is swallowed."""
         try:
-            if not self._core.ended:
+            # A forked child that leaves the block leaves it for itself: the episode is its parent's to end.
+            if not self._core.ended and self._pid == os.getpid():
                 self._end_with(error)
         finally:
             self._leave()

@@ -9,9 +9,8 @@ import sys
 from collections import Counter, defaultdict
 
 from trackway.schema import ids
-from trackway.store import system
+from trackway.store import forks, system
 from trackway.store.home import Home
-from trackway.store.locks import ForkSafeLock
 
 
 class Losses:
@@ -19,7 +18,7 @@ class Losses:
 
     def __init__(self, home: Home) -> None:
         self._home = home
-        self._lock = ForkSafeLock()
+        self._lock = forks.lock_of(self, "_lock")
         self._by_episode: dict[str, Counter[str]] = defaultdict(Counter)
         self._told: set[str] = set()
 

@@ -13,6 +13,7 @@ import msgspec
 from xxhash import xxh3_128_digest
 
 from trackway.schema.codec import encode_fast, exact
+from trackway.schema.outside import is_thrown_in
 from trackway.schema.plain import is_plain, plain
 
 Reuse = tuple[tuple[int, int, int], ...]
@@ -25,26 +26,36 @@ class Difference(NamedTuple):
     messages: tuple[Any, ...]
 
 
+class Taken(NamedTuple):
+    """A context looked at, not yet the base of the next one."""
+
+    base: str | None
+    difference: Difference
+    digests: list[bytes]
+
+
 class ContextTracker:
-    """The digests of one agent's last call."""
+    """The digests of one agent's last call that was recorded. Not thread-safe: the view locks."""
 
     def __init__(self) -> None:
-        self.base: str | None = None
+        self._base: str | None = None
         self._digests: list[bytes] = []
 
-    def forget(self) -> None:
-        """Start over: the next call is recorded whole."""
-        self.base, self._digests = None, []
+    def commit(self, call_id: str, taken: Taken) -> None:
+        """The call was recorded: the next one may refer to it."""
+        self._base, self._digests = call_id, taken.digests
 
-    def take(self, call_id: str, messages: Iterable[Any]) -> tuple[str | None, Difference]:
-        """The base and the difference to it; the messages given become the next base."""
+    def look(self, messages: Iterable[Any]) -> Taken:
+        """The base and the difference to it."""
         given = list(messages)
         encoded, digests = [], []
         raw = True
         for each in given:
             try:
                 body = encode_fast(each)
-            except Exception:  # noqa: BLE001  what msgpack has no word for is kept as a value, not as bytes
+            except Exception as error:  # what msgpack has no word for is kept as a value, not as bytes
+                if is_thrown_in(error):
+                    raise
                 body, raw = encode_fast(exact(plain(each))), False
             encoded.append(body)
             digests.append(xxh3_128_digest(body))
@@ -54,8 +65,7 @@ class ContextTracker:
                 raw, given = False, [plain(each) for each in given]
                 break
         new = tuple([msgspec.Raw(encoded[i]) if raw else given[i] for i in fresh])
-        base, self.base, self._digests = self.base, call_id, digests
-        return (base if reuse else None), Difference(reuse, new)
+        return Taken(self._base if reuse else None, Difference(reuse, new), digests)
 
 
 def difference(before: Sequence[bytes], now: Sequence[bytes]) -> tuple[Reuse, list[int]]:

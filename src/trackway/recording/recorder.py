@@ -12,6 +12,7 @@ from __future__ import annotations
 import atexit
 import itertools
 import os
+import threading
 import time
 import weakref
 from collections.abc import Callable, Iterable, Mapping
@@ -25,13 +26,15 @@ from trackway.schema import ids
 from trackway.schema.events import Event, Header, Parent
 from trackway.schema.outside import is_thrown_in
 from trackway.schema.plain import mapping_of, text_of, text_or_none
+from trackway.store import forks
 from trackway.store.base import Store
 from trackway.store.home import Home
 from trackway.store.journal import Journal, Payload
 from trackway.store.keeper import Keeper
 from trackway.store.live import LiveStore
-from trackway.store.locks import ForkSafeLock
 from trackway.store.sealer import Sealed, Sealer
+
+_TRIES = 20
 
 
 class Recorder:
@@ -61,7 +64,7 @@ class Recorder:
         self.clock = clock
         self._entropy = entropy
         self._closed = False
-        self._starting = ForkSafeLock()
+        self._starting = forks.lock_of(self, "_starting")
         self._losses = Losses(self.home)
         self._sealer = Sealer(self.home, self.store)
         self._keeper: Keeper | None = None
@@ -104,8 +107,9 @@ class Recorder:
         episode_id = ids.uuid7(self.clock(), self._entropy(10))
         header = Header(
             id=episode_id, task=text_of(task), task_key=text_or_none(task_key), variant=text_or_none(variant),
-            trial=None if trial is None else int(trial), seed=None if seed is None else int(seed),
-            agent=text_or_none(agent), model=text_or_none(model), tags=tuple(text_of(each) for each in tags),
+            trial=None if trial is None else settings.number("trial", trial, int),
+            seed=None if seed is None else settings.number("seed", seed, int),
+            agent=text_or_none(agent), model=text_or_none(model), tags=tuple(text_of(each) for each in tags or ()),
             metadata=mapping_of(metadata), parent=parent, source=source, capture=capture,
         )  # fmt: skip
         episode = Episode(Core(self, episode_id, capture=capture, guard=guard))
@@ -210,7 +214,7 @@ class Recorder:
 
     def _seal_all(self) -> Sealed:
         """The dead first: what they recorded came before."""
-        return self._sealer.adopt().plus(self._sealer.seal(self._journal))
+        return self._sealer.adopt(self._journal.writer).plus(self._sealer.seal(self._journal))
 
     def close(self) -> None:
         """Seal everything, remove the journal, let go of the store. Events after this are misuse."""
@@ -226,8 +230,7 @@ class Recorder:
         if self._journal.folder is None:
             return
         try:
-            self._on_sealed(self._seal_all())
-            self._journal.remove()
+            self._seal_and_remove()
             checkpoint = getattr(self.store, "checkpoint", None)
             if checkpoint is not None:
                 checkpoint()
@@ -236,6 +239,14 @@ class Recorder:
             self._journal.release()
         self._losses.tell_all(self.clock())
         self.store.close()
+
+    def _seal_and_remove(self) -> None:
+        """Another thread may still record: the journal goes only when nothing came after what was sealed."""
+        for _ in range(_TRIES):
+            self._on_sealed(self._seal_all())
+            if self._journal.remove(self._sealer.position(self._journal.writer)):
+                return
+        self._journal.release()  # somebody records without pause: the next recorder adopts the rest
 
     def _check_open(self) -> None:
         if self._closed:
@@ -253,7 +264,7 @@ def _said(error: Exception) -> str:
 
 
 _shared: dict[tuple[str, str], Recorder] = {}
-_sharing = ForkSafeLock()
+_sharing = threading.RLock()
 _open: weakref.WeakSet[Recorder] = weakref.WeakSet()
 
 

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from types import TracebackType
 from typing import Any, Self
 
+from trackway.recording.settings import number
 from trackway.schema import events as kinds
 from trackway.schema.plain import error_text, mapping_of, plain, text_of
 
@@ -37,7 +38,7 @@ class ModelRequest:
         if latency_ms is None:
             latency_ms = (time.perf_counter() - self._started) * 1000
         self.finished = True
-        fields: dict[str, Any] = {"id": self.id, "call": self.id, "latency_ms": float(latency_ms)}
+        fields: dict[str, Any] = {"id": self.id, "call": self.id, "latency_ms": number("latency_ms", latency_ms, float)}
         if usage_from != "provider":
             fields["usage_from"] = text_of(usage_from)
         if usage is not None:

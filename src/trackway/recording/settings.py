@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Final
+from typing import Any, Final, TypeVar
 
 from trackway.errors import BadSetting
 from trackway.store import system
@@ -17,6 +17,8 @@ from trackway.store.base import Store
 from trackway.store.home import Home
 from trackway.store.live import LiveStore
 from trackway.store.opening import store_at
+
+N = TypeVar("N", int, float)
 
 ACKS: Final = ("process", "disk", "store")
 CAPTURES: Final = ("full", "steps", "off")
@@ -79,6 +81,14 @@ def maps(journal: str | None, environ: Mapping[str, str] | None = None) -> bool:
     if wanted is None:
         return system.can_map()
     return one_of("journal", wanted, _JOURNALS) == "mmap"
+
+
+def number(what: str, value: Any, kind: type[N]) -> N:  # noqa: ANN401  a caller's value is anything
+    """The value as a number of that kind; one that is none is misuse."""
+    try:
+        return kind(value)
+    except (TypeError, ValueError, OverflowError) as error:
+        raise BadSetting(f"{what} is {value!r:.80}", hint="a number", value=value) from error
 
 
 def one_of(what: str, value: str, known: tuple[str, ...]) -> str:

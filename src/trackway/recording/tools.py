@@ -11,7 +11,7 @@ import functools
 import inspect
 from asyncio import CancelledError
 from collections.abc import AsyncGenerator, Callable, Generator
-from typing import Any, ParamSpec, TypeVar, overload
+from typing import Any, ParamSpec, Self, TypeVar, overload
 
 from trackway.errors import EpisodeClosed, RecorderClosed
 from trackway.recording.episode import Episode, current
@@ -42,9 +42,14 @@ def tool(function: Callable[..., Any] | None = None, /, *, name: str | None = No
     return _wrap(function, name=name)
 
 
-def _wrap(function: Callable[..., Any], *, name: str | None) -> Callable[..., Any]:
-    called = name or function.__name__
-    signature = inspect.signature(function)
+def _wrap(function: Any, *, name: str | None) -> Any:  # noqa: ANN401  anything that can be called
+    if isinstance(function, (classmethod, staticmethod)):
+        return type(function)(_wrap(function.__func__, name=name))
+    called = name or _name_of(function)
+    try:
+        signature: inspect.Signature | None = inspect.signature(function)
+    except (TypeError, ValueError):  # some built-ins have none
+        signature = None
     if inspect.isasyncgenfunction(function):
         wrapper = _async_generator(function, called, signature)
     elif inspect.iscoroutinefunction(function):
@@ -56,10 +61,18 @@ def _wrap(function: Callable[..., Any], *, name: str | None) -> Callable[..., An
     return functools.wraps(function)(wrapper)
 
 
+def _name_of(function: Any) -> str:  # noqa: ANN401
+    while isinstance(function, functools.partial):
+        function = function.func
+    return str(getattr(function, "__name__", type(function).__name__))
+
+
 class _Recorded:
     """One call on its way: begun in the current episode, finished in the same one."""
 
-    def __init__(self, name: str, signature: inspect.Signature, args: tuple[Any, ...], named: dict[str, Any]) -> None:
+    def __init__(
+        self, name: str, signature: inspect.Signature | None, args: tuple[Any, ...], named: dict[str, Any]
+    ) -> None:
         self._episode: Episode | None = current()
         self._call: Call | None = None
         if self._episode is not None and not self._episode.ended:
@@ -81,7 +94,9 @@ class _Recorded:
                 self._episode.tool_result(self._call, content, **named)
 
 
-def _arguments(signature: inspect.Signature, args: tuple[Any, ...], named: dict[str, Any]) -> dict[str, Any]:
+def _arguments(signature: inspect.Signature | None, args: tuple[Any, ...], named: dict[str, Any]) -> dict[str, Any]:
+    if signature is None:
+        return {"args": list(args), **named}
     try:
         bound = dict(signature.bind(*args, **named).arguments)
     except TypeError:  # the call itself will raise it; what was given is recorded as it came
@@ -91,11 +106,13 @@ def _arguments(signature: inspect.Signature, args: tuple[Any, ...], named: dict[
             bound.update(bound.pop(each.name, {}))
         elif each.kind is each.VAR_POSITIONAL and each.name in bound:
             bound[each.name] = list(bound[each.name])
-    bound.pop("self", None)
+    first = next(iter(signature.parameters), "")
+    if first in ("self", "cls"):
+        bound.pop(first, None)
     return bound
 
 
-def _plain(function: Callable[..., Any], name: str, signature: inspect.Signature) -> Callable[..., Any]:
+def _plain(function: Callable[..., Any], name: str, signature: inspect.Signature | None) -> Callable[..., Any]:
     def wrapper(*args: Any, **named: Any) -> Any:  # noqa: ANN401
         recorded = _Recorded(name, signature, args, named)
         try:
@@ -109,7 +126,7 @@ def _plain(function: Callable[..., Any], name: str, signature: inspect.Signature
     return wrapper
 
 
-def _coroutine(function: Callable[..., Any], name: str, signature: inspect.Signature) -> Callable[..., Any]:
+def _coroutine(function: Callable[..., Any], name: str, signature: inspect.Signature | None) -> Callable[..., Any]:
     async def wrapper(*args: Any, **named: Any) -> Any:  # noqa: ANN401
         recorded = _Recorded(name, signature, args, named)
         try:
@@ -127,44 +144,70 @@ def _whole(items: list[Any]) -> Any:  # noqa: ANN401
     return "".join(items) if items and all(isinstance(each, str) for each in items) else items
 
 
-def _generator(function: Callable[..., Any], name: str, signature: inspect.Signature) -> Callable[..., Any]:
+class _Kept:
+    """A generator that keeps what it yields; everything else is the inner one's."""
+
+    def __init__(self, inner: Generator[Any, Any, Any], items: list[Any]) -> None:
+        self._inner = inner
+        self._items = items
+
+    def __iter__(self) -> Self:
+        return self
+
+    def __next__(self) -> Any:  # noqa: ANN401
+        return self._kept(next(self._inner))
+
+    def send(self, value: Any) -> Any:  # noqa: ANN401
+        return self._kept(self._inner.send(value))
+
+    def throw(self, *error: Any) -> Any:  # noqa: ANN401
+        return self._kept(self._inner.throw(*error))
+
+    def close(self) -> None:
+        self._inner.close()
+
+    def _kept(self, item: Any) -> Any:  # noqa: ANN401
+        self._items.append(item)
+        return item
+
+
+def _generator(function: Callable[..., Any], name: str, signature: inspect.Signature | None) -> Callable[..., Any]:
     def wrapper(*args: Any, **named: Any) -> Generator[Any, Any, Any]:  # noqa: ANN401
         recorded = _Recorded(name, signature, args, named)
         items: list[Any] = []
-        inner = function(*args, **named)
-        sent = None
         try:
-            while True:
-                try:
-                    item = inner.send(sent)
-                except StopIteration as stop:
-                    recorded.result(_whole(items))
-                    return stop.value
-                items.append(item)
-                try:
-                    sent = yield item
-                except GeneratorExit:
-                    inner.close()
-                    raise
-                except BaseException as error:  # noqa: BLE001  thrown in from outside: the function's own to handle
-                    items.append(item := inner.throw(error))
-                    sent = yield item
+            value = yield from _Kept(function(*args, **named), items)
         except BaseException as error:
             recorded.failed(error, _whole(items))
             raise
+        recorded.result(_whole(items))
+        return value
 
     return wrapper
 
 
-def _async_generator(function: Callable[..., Any], name: str, signature: inspect.Signature) -> Callable[..., Any]:
+def _async_generator(
+    function: Callable[..., Any], name: str, signature: inspect.Signature | None
+) -> Callable[..., Any]:
     async def wrapper(*args: Any, **named: Any) -> AsyncGenerator[Any, Any]:  # noqa: ANN401
         recorded = _Recorded(name, signature, args, named)
         items: list[Any] = []
         inner = function(*args, **named)
+        step = inner.asend(None)
         try:
-            async for item in inner:
-                items.append(item)
-                yield item
+            while True:
+                try:
+                    items.append(item := await step)
+                except StopAsyncIteration:
+                    break
+                try:
+                    sent = yield item
+                except GeneratorExit:
+                    raise
+                except BaseException as error:  # noqa: BLE001  thrown in from outside: the function's own to handle
+                    step = inner.athrow(error)
+                else:
+                    step = inner.asend(sent)
         except BaseException as error:
             recorded.failed(error, _whole(items))
             raise

@@ -9,11 +9,13 @@ from typing import TYPE_CHECKING, Any, Final
 from trackway.errors import BadSetting, EpisodeClosed
 from trackway.recording.messages import ContextTracker
 from trackway.recording.request import ModelRequest
+from trackway.recording.settings import number
 from trackway.schema import events as kinds
 from trackway.schema import ids
 from trackway.schema.canonical import hash_bytes
 from trackway.schema.events import STATUSES, FileState
 from trackway.schema.plain import json_text, mapping_of, plain, text_of, text_or_none
+from trackway.store import forks
 from trackway.store.journal import BIG, Payload
 
 if TYPE_CHECKING:
@@ -53,6 +55,7 @@ class AgentView:
         self._open_call: str | None = None
         self._model_call: str | None = None
         self._context = ContextTracker()
+        self._context_lock = forks.lock_of(self, "_context_lock")
 
     def _put(self, kind: type[kinds.Event], fields: dict[str, Any], payloads: tuple[Payload, ...] = ()) -> bool:
         """Fill in the envelope and append."""
@@ -149,9 +152,9 @@ class AgentView:
         if is_error or status != "ok":
             fields["is_error"], fields["status"] = is_error, status
         if exit_code is not None:
-            fields["exit_code"] = int(exit_code)
+            fields["exit_code"] = number("exit_code", exit_code, int)
         if duration_ms is not None:
-            fields["duration_ms"] = float(duration_ms)
+            fields["duration_ms"] = number("duration_ms", duration_ms, float)
         if returned is not None:
             fields["returned"] = plain(returned)
         self._put_text(kinds.ToolResult, content, fields)
@@ -168,7 +171,7 @@ class AgentView:
             })  # fmt: skip
         return verdict
 
-    def model_call(  # noqa: C901  one branch for each field that may be left out
+    def model_call(
         self,
         *,
         model: str | None = None,
@@ -185,20 +188,28 @@ class AgentView:
         if model is not None:
             fields["model"] = model if type(model) is str else text_of(model)
         if attempt != 1:
-            fields["attempt"] = int(attempt)
+            fields["attempt"] = number("attempt", attempt, int)
         if parameters is not None:
             fields["parameters"] = mapping_of(parameters)
         if tools is not None:
             fields["tools"] = plain(tools)
         if system is not None:
             fields["system"] = plain(system)
-        if messages is not None:
-            base, (reuse, fields["messages"]) = self._context.take(call_id, messages)
-            if reuse:
-                fields["base"], fields["reuse"] = base, reuse
-        if not self._put(kinds.ModelCall, fields):
-            self._context.forget()
+        if messages is None:
+            self._put(kinds.ModelCall, fields)
+        else:
+            self._put_context(call_id, messages, fields)
         return ModelRequest(self._put, call_id)
+
+    def _put_context(self, call_id: str, messages: Iterable[Any], fields: dict[str, Any]) -> None:
+        """A call with its messages; the next one may refer to it only once it is recorded."""
+        with self._context_lock:
+            taken = self._context.look(messages)
+            reuse, fields["messages"] = taken.difference
+            if reuse:
+                fields["base"], fields["reuse"] = taken.base, reuse
+            if self._put(kinds.ModelCall, fields):
+                self._context.commit(call_id, taken)
 
     # --- what is known ------------------------------------------------------------------------------------------
 
@@ -228,7 +239,11 @@ class AgentView:
         ended: str | None = None,
     ) -> None:
         """A number for the step, or with ``scope="episode"`` for the whole; None is not 0."""
-        fields = {"value": None if value is None else float(value), "name": text_of(name), "scope": text_of(scope)}
+        fields = {
+            "value": None if value is None else number("value", value, float),
+            "name": text_of(name),
+            "scope": text_of(scope),
+        }
         self._put(kinds.Reward, {**fields, "source": text_or_none(source), "ended": text_or_none(ended)})
 
     def test_run(
@@ -242,11 +257,12 @@ class AgentView:
         pass_rate: float | None = None,
     ) -> None:
         """The counts of one execution of tests; the pass rate is derived where it is not given."""
-        counts = {"passed": int(passed), "failed": int(failed), "errors": int(errors), "skipped": int(skipped)}
+        given = {"passed": passed, "failed": failed, "errors": errors, "skipped": skipped}
+        counts = {name: number(name, each, int) for name, each in given.items()}
         judged = counts["passed"] + counts["failed"] + counts["errors"]
         if pass_rate is None and judged:
             pass_rate = counts["passed"] / judged
-        rate = None if pass_rate is None else float(pass_rate)
+        rate = None if pass_rate is None else number("pass_rate", pass_rate, float)
         self._put(kinds.TestRun, {**counts, "command": text_or_none(command), "pass_rate": rate})
 
     def file_change(
@@ -306,7 +322,7 @@ class AgentView:
         fields = {
             "signature": text_or_none(signature),
             "tried": text_or_none(tried),
-            "times": None if times is None else int(times),
+            "times": None if times is None else number("times", times, int),
             "outcome": text_or_none(outcome),
         }
         self._put(kinds.Reflection, {"lesson": text_of(lesson), **fields})

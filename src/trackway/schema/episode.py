@@ -81,7 +81,7 @@ class _Fold:
 
     def _end(self, event: EpisodeEnd) -> None:
         self.fields.update(reason=event.reason, error=event.error, ended_at=event.at, lost=self.was.lost + event.lost)
-        if event.outcome is not None or "outcome" not in self.fields:
+        if event.outcome is not None:
             self.fields["outcome"] = event.outcome
         if event.score is not None:
             self.fields["score"] = event.score

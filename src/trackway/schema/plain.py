@@ -53,11 +53,11 @@ def plain_object(value: object) -> Any:  # noqa: ANN401
     if isinstance(value, type):
         return described(value)
     for name, way in _WAYS:
-        if hasattr(value, name):
-            try:
+        try:
+            if hasattr(value, name):
                 return way(value)
-            except Exception:  # noqa: BLE001, S112  the object's own code; the next way may do
-                continue
+        except Exception:  # noqa: BLE001, S112  the object's own code; the next way may do
+            continue
     return described(value)
 
 
@@ -90,6 +90,10 @@ def plain(value: Any) -> Any:  # noqa: ANN401
     return value if is_plain(value) else _made_plain(value)
 
 
+_CONVERSIONS: Final = 25
+"""What one conversion of an object counts as, in depth: a mock that answers to every name ends after a few."""
+
+
 def _made_plain(value: Any, _depth: int = 0, _seen: frozenset[int] = frozenset()) -> Any:  # noqa: ANN401
     """The slow, total way: cycles and endless depth are described instead of followed."""
     if type(value) in _SCALARS:
@@ -99,11 +103,15 @@ def _made_plain(value: Any, _depth: int = 0, _seen: frozenset[int] = frozenset()
     if _depth > _MAX_DEPTH:
         return described(value)
     seen = _seen | {id(value)}
-    if isinstance(value, Mapping):
-        return {_plain_key(key): _made_plain(each, _depth + 1, seen) for key, each in list(value.items())}
-    if isinstance(value, (list, tuple, set, frozenset)):
-        return [_made_plain(each, _depth + 1, seen) for each in value]
-    return _made_plain(_next_form(value), _depth + 1, seen)
+    try:
+        if isinstance(value, Mapping):
+            return {_plain_key(key): _made_plain(each, _depth + 1, seen) for key, each in list(value.items())}
+        if isinstance(value, (list, tuple, set, frozenset)):
+            return [_made_plain(each, _depth + 1, seen) for each in list(value)]
+        form = _next_form(value)
+    except Exception:  # noqa: BLE001  the object's own code: what it cannot say of itself is described
+        return described(value)
+    return _made_plain(form, _depth + _CONVERSIONS, seen)
 
 
 def _next_form(value: object) -> Any:  # noqa: ANN401
@@ -142,6 +150,8 @@ def mapping_of(value: Any) -> dict[Any, Any] | None:  # noqa: ANN401
 
 def text_of(value: object) -> str:
     """The text a model would see of a value: a string as it is, anything else as JSON."""
+    if type(value) is str:
+        return value
     if isinstance(value, str):
         return str.__str__(value)
     if value is None:

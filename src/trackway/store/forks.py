@@ -1,7 +1,8 @@
-"""What a fork does to journals: the parent holds them still for the moment of it, the child lets go of them.
+"""What a fork does to recorders: the parent holds everything still for the moment of it, the child starts anew.
 
-A child must not inherit a journal in the middle of a roll, nor keep its parent's lock file open: an inherited lock
-outlives the process that took it.
+A child must not inherit a journal in the middle of a roll, a lock file that would keep its parent alive, a held
+``seal.lock``, nor an open database: POSIX locks are not inherited, and SQLite in the child would believe it has them.
+So before a fork each watched object is held, in the order of its rank, and let go of after.
 """
 
 from __future__ import annotations
@@ -9,47 +10,76 @@ from __future__ import annotations
 import os
 import threading
 import weakref
-from typing import Protocol
+from typing import Any, Protocol
+
+SEALER, STORE, JOURNAL = 1, 2, 3
+"""Ranks: the order in which a thread that seals takes these locks, so that a forking one does not wait for it."""
 
 
 class Forkable(Protocol):
-    """Something with a lock that is held over a fork, and that is told when it wakes up in the child."""
+    """Something that is held over a fork."""
 
-    lock: threading.RLock
+    def before_fork(self) -> None:
+        """Take the lock, and close what a child must not have."""
+        ...
+
+    def after_fork(self) -> None:
+        """In the parent: let go of the lock."""
+        ...
 
     def in_child(self) -> None:
-        """Let go of what was inherited."""
+        """In the child: let go of what was inherited, with a lock of its own."""
         ...
 
 
-_known: weakref.WeakSet[Forkable] = weakref.WeakSet()
-_held: dict[int, list[Forkable]] = {}
+_watched: dict[int, tuple[int, weakref.ref[Any]]] = {}
+_renewed: dict[tuple[int, str], weakref.ref[Any]] = {}
+_held: dict[int, list[Any]] = {}
 _registered = False
 
 
-def watch(each: Forkable) -> None:
+def watch(each: Forkable, rank: int) -> None:
     """Have it held still and told, from now on."""
+    key = id(each)
+    _watched[key] = rank, weakref.ref(each, lambda _: _watched.pop(key, None))
+    _register()
+
+
+def lock_of(owner: object, name: str) -> threading.RLock:
+    """A re-entrant lock for ``owner.name`` that is a fresh one in a forked child: who held it does not exist there."""
+    key = id(owner), name
+    _renewed[key] = weakref.ref(owner, lambda _: _renewed.pop(key, None))
+    _register()
+    return threading.RLock()
+
+
+def _register() -> None:
     global _registered  # noqa: PLW0603  the interpreter keeps hooks for ever: once per process
-    _known.add(each)
     if not _registered and hasattr(os, "register_at_fork"):
         _registered = True
         os.register_at_fork(before=_before, after_in_parent=_after_in_parent, after_in_child=_after_in_child)
 
 
 def _before() -> None:
-    # By thread, since several may fork at once; in one order, or two of them wait for each other for ever.
-    held = _held[threading.get_ident()] = sorted(_known, key=id)
-    for each in held:
-        each.lock.acquire()
+    # The list is made in one go, whatever other threads add meanwhile; by thread, since several may fork at once.
+    found = [(rank, id(each), each) for rank, ref in list(_watched.values()) if (each := ref()) is not None]
+    held = _held[threading.get_ident()] = []
+    for _, _, each in sorted(found, key=lambda one: one[:2]):
+        each.before_fork()
+        held.append(each)
 
 
 def _after_in_parent() -> None:
-    for each in _held.pop(threading.get_ident(), ()):
-        each.lock.release()
+    for each in reversed(_held.pop(threading.get_ident(), [])):
+        each.after_fork()
 
 
 def _after_in_child() -> None:
-    held = _held.pop(threading.get_ident(), ())
+    held = _held.pop(threading.get_ident(), [])
     _held.clear()
+    for (_, name), ref in list(_renewed.items()):
+        owner = ref()
+        if owner is not None:
+            setattr(owner, name, threading.RLock())
     for each in held:
         each.in_child()

@@ -15,7 +15,7 @@ from trackway.errors import StoreDamaged
 from trackway.schema.codec import ExtHook, decode_array, exact_hook
 from trackway.schema.events import Event
 from trackway.schema.version import SCHEMA
-from trackway.store.locks import ForkSafeLock
+from trackway.store import forks
 
 FULL_BYTES: Final = 64 << 10
 FULL_EVENTS: Final = 256
@@ -65,7 +65,7 @@ class Packer:
     """Packs and unpacks frames. The library's objects serve one thread at a time, hence the lock."""
 
     def __init__(self) -> None:
-        self._lock = ForkSafeLock()
+        self._lock = forks.lock_of(self, "_lock")
         self._compressor = zstandard.ZstdCompressor(level=_LEVEL)
         self._decompressor = zstandard.ZstdDecompressor()
 

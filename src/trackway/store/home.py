@@ -93,5 +93,5 @@ class JournalFolder(NamedTuple):
         """Every segment file, in the order in which they were made."""
         try:
             return sorted(each for each in self.path.iterdir() if each.suffix == ".seg")
-        except OSError:
+        except FileNotFoundError:
             return []

@@ -82,7 +82,7 @@ class Journal:
         self._wake = wake
         self._on_loss = on_loss
         self._forget()
-        forks.watch(self)
+        forks.watch(self, forks.JOURNAL)
 
     def _forget(self) -> None:
         """The state of a journal that is not open: at first, and again in a forked child."""
@@ -217,9 +217,15 @@ class Journal:
             "pid": os.getpid(), "host": system.host_name(), "started_at": self._clock(), "store": self._store_key,
             "journal": "mmap" if self._mapped else "append",
         }  # fmt: skip
-        self._claim = claim(self._home, about, self._entropy)
-        self.writer, self.folder = self._claim.writer, self._claim.folder
-        return self._roll(0)
+        held = claim(self._home, about, self._entropy)
+        self._claim, self.writer, self.folder = held, held.writer, held.folder
+        try:
+            return self._roll(0)
+        except BaseException:  # no room for a segment: the folder is given back, the next event tries anew
+            self._claim, self.writer, self.folder = None, "", None
+            remove_folder(held.folder)
+            held.release()
+            raise
 
     def _new_segment(self, size: int) -> Segment:
         assert self.folder is not None
@@ -245,11 +251,12 @@ class Journal:
         self._activations += 1
         new.n = old.n if old is not None else 0
         new.activate(self.writer, self._activations, self._clock())
+        retired, finished = self._retired, self._finished
         if old is not None:
-            self._retired.append(old)
-            self._finished.append(Finished(old.activation, old.path, old.offset, self._in_payload))
-        self._names_synced = False
-        self._segment = new
+            retired = [*retired, old]
+            finished = [*finished, Finished(old.activation, old.path, old.offset, self._in_payload)]
+        # Published together, without a call between: an exception thrown in leaves the old state or the new one.
+        self._retired, self._finished, self._names_synced, self._segment = retired, finished, False, new
         self._wake()
         return new
 
@@ -299,8 +306,9 @@ class Journal:
     def _sync_files(self, retired: list[Segment], segment: Segment | None, *, names: bool) -> None:
         for each in retired:
             each.sync()
+            with self.lock:
+                self._retired = [one for one in self._retired if one is not each]
             each.close()
-            self._retired.remove(each)
         if segment is not None:
             segment.sync()
         if names and self.folder is not None:
@@ -324,7 +332,8 @@ class Journal:
             if self._nested and not self._busy:
                 self._drain()
             segment = self._segment
-            if segment is None:
+            # A handler that seals while its own thread is inside an append must not see half a payload as the end.
+            if segment is None or self._busy:
                 return record.START, []
             here = Finished(segment.activation, segment.path, segment.offset, joined=False)
             return self._position(), [*self._finished, here]
@@ -338,16 +347,18 @@ class Journal:
             each.path.unlink(missing_ok=True)
             yield each.path
 
-    def remove(self) -> None:
-        """After everything is sealed: the journal goes, folder and all. A later append opens a new one."""
-        self._let_go(remove_folder)
+    def remove(self, sealed: Position | None = None) -> bool:
+        """The journal goes, folder and all, if everything is sealed up to here; False where something came after."""
+        return self._let_go(remove_folder, sealed)
 
     def release(self) -> None:
         """Leave the journal as it is for another process to adopt. A later append opens a new one."""
-        self._let_go(lambda _folder: None)
+        self._let_go(lambda _folder: None, None)
 
-    def _let_go(self, then: Callable[[JournalFolder], None]) -> None:
+    def _let_go(self, then: Callable[[JournalFolder], None], sealed: Position | None) -> bool:
         with self._sync_lock, self.lock:
+            if sealed is not None and (sealed != self._position() or self._nested or self._busy):
+                return False
             held, segments = self._claim, self._files()
             self.folder, self._claim, self.writer = None, None, ""
             self._segment = self._prepared = None
@@ -358,9 +369,18 @@ class Journal:
         if held is not None:
             then(held.folder)
             held.release()
+        return True
 
     def _files(self) -> list[Segment]:
         return [*self._retired, *filter(None, (self._segment, self._prepared))]
+
+    def before_fork(self) -> None:
+        """No append is under way at the moment of a fork."""
+        self.lock.acquire()
+
+    def after_fork(self) -> None:
+        """Go on."""
+        self.lock.release()
 
     def in_child(self) -> None:
         """A forked child: close what was inherited, unlock nothing (the lock is the parent's), start anew."""

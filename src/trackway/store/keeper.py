@@ -45,8 +45,9 @@ class Keeper:
     def start(self, journal: Journal) -> None:
         """Begin, once."""
         if self._thread is None:
-            self._thread = threading.Thread(target=self._loop, args=(journal,), name="trackway-keeper", daemon=True)
-            self._thread.start()
+            thread = threading.Thread(target=self._loop, args=(journal,), name="trackway-keeper", daemon=True)
+            thread.start()
+            self._thread = thread
 
     def stop(self) -> None:
         """Finish what is being done and end."""
@@ -88,5 +89,5 @@ class Keeper:
             self._sealed_n, self._last_seal = count, time.monotonic()
             if now - self._last_adopt >= ADOPT_EVERY:
                 self._last_adopt = now
-                done = done.plus(self._sealer.adopt())
+                done = done.plus(self._sealer.adopt(journal.writer))
             self._on_sealed(done)

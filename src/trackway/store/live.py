@@ -21,10 +21,9 @@ from trackway.schema.canonical import name_of
 from trackway.schema.codec import decode, exact_hook
 from trackway.schema.episode import EpisodeSummary, fold
 from trackway.schema.events import Event
-from trackway.store import record
+from trackway.store import forks, record
 from trackway.store.base import ALL, Batch, Query, Store
 from trackway.store.home import Home
-from trackway.store.locks import ForkSafeLock
 from trackway.store.record import Position
 from trackway.store.tail import Tails
 
@@ -38,7 +37,7 @@ class LiveStore:
         self.home = home
         self.store = store
         self.key = store.key
-        self._lock = ForkSafeLock()
+        self._lock = forks.lock_of(self, "_lock")
         self._tails = Tails(home, store.key)
 
     # --- the journals -------------------------------------------------------------------------------------------
@@ -100,8 +99,9 @@ class LiveStore:
         """The ids a reference names."""
         if ref == ids.LAST:
             return [each.id for each in self.episodes(Query(limit=1))]
+        waiting = sorted(self._look())  # the journals first: what is sealed meanwhile is then in the store
         stored = self.store.find(ref)
-        return [*stored, *(each for each in sorted(self._look()) if ids.matches(ref, each) and each not in stored)]
+        return [*stored, *(each for each in waiting if ids.matches(ref, each) and each not in stored)]
 
     def resolve(self, ref: str) -> str:
         """The one id a reference names; raises ``EpisodeNotFound`` or ``AmbiguousEpisode``."""

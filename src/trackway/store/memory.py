@@ -14,9 +14,8 @@ from trackway.schema.canonical import digest_of
 from trackway.schema.codec import BLOBS, Encoded, decode, numbered
 from trackway.schema.episode import EpisodeSummary, fold
 from trackway.schema.events import Event
-from trackway.store import record
+from trackway.store import forks, record
 from trackway.store.base import ALL, Batch, Query
-from trackway.store.locks import ForkSafeLock
 from trackway.store.payloads import APART, put_together, take_apart
 from trackway.store.record import Position
 
@@ -28,7 +27,7 @@ class MemoryStore:
 
     def __init__(self) -> None:
         self.key = f"memory:{os.getpid()}-{next(_instances)}"
-        self._lock = ForkSafeLock()
+        self._lock = forks.lock_of(self, "_lock")
         self._episodes: dict[str, list[Encoded]] = {}
         self._summaries: dict[str, EpisodeSummary] = {}
         self._positions: dict[str, Position] = {}

@@ -23,17 +23,17 @@ def store_at(where: str | Path | Store | None, home: Home) -> Store:
     if where is None or where == "":
         return SqliteStore(home.store)
     if isinstance(where, Path):
-        return SqliteStore(where.expanduser())
+        return SqliteStore(where.expanduser().absolute())
     if not isinstance(where, str):
         return where
     found = _URL.fullmatch(where)
     if found is None:
-        return SqliteStore(Path(where).expanduser())
+        return SqliteStore(Path(where).expanduser().absolute())
     scheme, rest = found.groups()
     if scheme == "sqlite":
         if not rest.strip("/"):
             raise BadSetting(f"{where!r} names no file", hint="sqlite:/path/to/store.db")
-        return SqliteStore(Path(rest.removeprefix("//")).expanduser())
+        return SqliteStore(Path(rest.removeprefix("//")).expanduser().absolute())
     if scheme == "memory":
         from trackway.store.memory import MemoryStore
 

@@ -13,17 +13,17 @@ from __future__ import annotations
 import contextlib
 import itertools
 import json
-import os
+import threading
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Final, NamedTuple
 
 from trackway.errors import StoreUnavailable
-from trackway.store import record, system, tail
+from trackway.schema.outside import is_thrown_in
+from trackway.store import forks, record, system, tail
 from trackway.store.base import Batch, Store
 from trackway.store.claim import remove_folder
 from trackway.store.home import Home
 from trackway.store.journal import Finished, Journal
-from trackway.store.locks import ForkSafeLock
 from trackway.store.record import EVENT, SEGMENT_HEADER, Damage, Position, RawRecord, Record
 from trackway.store.tail import Piece, WriterFolder
 
@@ -54,53 +54,80 @@ class Sealer:
         self._home = home
         self._store = store
         self._positions: dict[str, Position] = {}
-        self._lock = ForkSafeLock()
+        self._lock = threading.RLock()
+        self._busy = False
         self.failpoint = failpoint
+        forks.watch(self, forks.SEALER)
 
     @contextlib.contextmanager
     def _holding(self) -> Iterator[None]:
-        with self._lock:
-            descriptor = system.open_lock(self._home.seal_lock)
-            try:
-                system.lock(descriptor, exclusive=True, wait=True)
-                self.failpoint("seal:locked")
-                yield
-            finally:
-                os.close(descriptor)
+        descriptor = system.open_lock(self._home.seal_lock)
+        try:
+            system.lock(descriptor, exclusive=True, wait=True)
+            self._busy = True
+            self.failpoint("seal:locked")
+            yield
+        finally:
+            self._busy = False
+            system.unlock(descriptor)
+
+    def position(self, writer: str) -> Position:
+        """How far this sealer has sealed a writer's journal."""
+        return self._positions.get(writer, record.START)
+
+    def before_fork(self) -> None:
+        """No seal is under way at the moment of a fork."""
+        self._lock.acquire()
+
+    def after_fork(self) -> None:
+        """Go on."""
+        self._lock.release()
+
+    def in_child(self) -> None:
+        """A lock of its own; positions are another writer's from now on."""
+        self._lock = threading.RLock()
 
     def seal(self, journal: Journal) -> Sealed:
         """Everything this process has appended so far, into the store."""
-        end, segments = journal.written()
-        if end == self._positions.get(journal.writer, record.START):
-            return Sealed()
-        with self._holding():
-            # A keeper and a caller may both want to seal: what counts is what stands when the lock is held.
-            end, segments = journal.written()
-            if not segments or journal.folder is None:
+        with self._lock:
+            # Busy under our own lock: a signal handler inside a seal. The outer one goes on when it is done.
+            if self._busy or journal.written()[0] == self.position(journal.writer):
                 return Sealed()
-            about = tail.read_about(journal.folder)
-            writer = WriterFolder(journal.writer, journal.folder, about, alive=True)
-            done = self._seal_segments(writer, segments, "seal")
-            for _ in journal.discard(self._positions[journal.writer]):
-                self.failpoint("seal:unlinked")
-            return done
+            with self._holding():
+                return self._seal_own(journal)
 
-    def adopt(self) -> Sealed:
-        """The journals of dead processes that recorded for this store."""
+    def _seal_own(self, journal: Journal) -> Sealed:
+        end, segments = journal.written()
+        if not segments or journal.folder is None or end == self.position(journal.writer):
+            return Sealed()
+        about = tail.read_about(journal.folder)
+        writer = WriterFolder(journal.writer, journal.folder, about, alive=True)
+        done = self._seal_segments(writer, segments, "seal")
+        for _ in journal.discard(self._positions[journal.writer]):
+            self.failpoint("seal:unlinked")
+        return done
+
+    def adopt(self, own: str = "") -> Sealed:
+        """The journals of dead processes that recorded for this store; never this process's ``own``."""
+        with self._lock:
+            for unnamed in self._home.all_unnamed():
+                if not system.is_locked(unnamed.lock):
+                    remove_folder(unnamed)
+            if self._busy or not self._dead(own):
+                return Sealed()
+            with self._holding():
+                return self._adopt_all(own)
+
+    def _dead(self, own: str) -> list[WriterFolder]:
+        return [each for each in tail.writers(self._home) if not each.alive and each.writer != own]
+
+    def _adopt_all(self, own: str) -> Sealed:
         done = Sealed()
-        for unnamed in self._home.all_unnamed():
-            if not system.is_locked(unnamed.lock):
-                remove_folder(unnamed)
-        if all(each.alive for each in tail.writers(self._home)):
-            return done
-        with self._holding():
-            for each in tail.writers(self._home):
-                if each.alive:
-                    continue
-                if each.about.get("store") == self._store.key:
-                    done = done.plus(self._adopt(each))
-                elif str(each.about.get("store", "")).startswith("memory:"):
-                    remove_folder(each.folder)  # its store died with its process
+        for each in self._dead(own):
+            if each.about["store"] == self._store.key:
+                done = done.plus(self._adopt(each))
+            elif each.about["store"].startswith("memory:"):
+                remove_folder(each.folder)  # its store died with its process
         return done
 
     def _adopt(self, dead: WriterFolder) -> Sealed:
@@ -126,9 +153,11 @@ class Sealer:
         records = _records(pieces, aside.take)
         try:
             events = self._store.seal(Batch(records, writer.writer, writer.about, start, end))
-        except StoreUnavailable:
+        except (StoreUnavailable, OSError):  # the place is in trouble, not the records: all of it stays in the journal
             raise
-        except Exception:  # noqa: BLE001  one record the store refuses must not stop the others
+        except Exception as error:  # one record the store refuses must not stop the others
+            if is_thrown_in(error) or self._store.position(writer.writer) != start:
+                raise
             return self._one_by_one(writer, pieces, start)
         return aside.count.plus(Sealed(events=events))
 
@@ -147,9 +176,11 @@ class Sealer:
                 try:
                     count = self._store.seal(Batch(waiting, writer.writer, writer.about, start, here))
                     done = done.plus(Sealed(events=count))
-                except StoreUnavailable:
+                except (StoreUnavailable, OSError):
                     raise
-                except Exception as error:  # noqa: BLE001  this is the one
+                except Exception as error:  # this is the one
+                    if is_thrown_in(error):
+                        raise
                     done = done.plus(self.quarantine(writer, piece, each, f"{type(error).__name__}: {error}"))
                     self._store.seal(Batch((), writer.writer, writer.about, start, here))
                 start, waiting = here, []
@@ -215,7 +246,7 @@ def _batches(segments: list[Finished], start: Position) -> Iterator[tuple[list[P
         low = start.offset if activation == start.activation else SEGMENT_HEADER
         if activation < start.activation or low >= size:
             continue
-        end = Position(activation, size)
+        end = start = Position(activation, size)  # never back: a segment listed twice is read once
         cut = _cut(segment, low)
         if cut is None:
             waiting.append(Piece(activation, path, low, size))

@@ -110,9 +110,11 @@ class MappedSegment:
         system.sync(self._descriptor)
 
     def close(self) -> None:
-        """Let go of the file; its bytes stay."""
-        self._map.close()
-        os.close(self._descriptor)
+        """Let go of the file; its bytes stay. Twice is as good as once: the number may be another file's by then."""
+        descriptor, self._descriptor = self._descriptor, -1
+        if descriptor >= 0:
+            self._map.close()
+            os.close(descriptor)
 
 
 class AppendedSegment:
@@ -169,5 +171,7 @@ class AppendedSegment:
         system.sync(self._descriptor)
 
     def close(self) -> None:
-        """Let go of the file; its bytes stay."""
-        os.close(self._descriptor)
+        """Let go of the file; its bytes stay. Twice is as good as once: the number may be another file's by then."""
+        descriptor, self._descriptor = self._descriptor, -1
+        if descriptor >= 0:
+            os.close(descriptor)

@@ -7,8 +7,10 @@ events are followed by their sequence number, which never changes, so a sealer a
 
 from __future__ import annotations
 
+import contextlib
 import os
 import sqlite3
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final
@@ -20,10 +22,9 @@ from trackway.schema.codec import Encoded, decode, numbered
 from trackway.schema.episode import EpisodeSummary
 from trackway.schema.events import Event
 from trackway.schema.version import STORE
-from trackway.store import record, sqlite_blobs, system
+from trackway.store import forks, record, sqlite_blobs, system
 from trackway.store.base import ALL, SORTS, Batch, Query
 from trackway.store.frames import Frame, Packer, check
-from trackway.store.locks import ForkSafeLock
 from trackway.store.migrations import check_version, migrate
 from trackway.store.payloads import put_together
 from trackway.store.record import Position
@@ -44,9 +45,6 @@ _FRAME = """
 _TAIL = 'SELECT body, flags, "schema", checksum, seq FROM tail WHERE episode = ? AND seq >= ? ORDER BY seq'
 _BY_WORD = "SELECT episode FROM episode_{0}s WHERE {0} = (SELECT id FROM words WHERE word = ?)"
 
-_forked: list[sqlite3.Connection] = []
-"""Connections inherited over a fork: never used, never closed, since closing one would act on the parent's behalf."""
-
 
 class SqliteStore:
     """Episodes in one SQLite file; safe to share between threads."""
@@ -54,12 +52,12 @@ class SqliteStore:
     def __init__(self, path: Path) -> None:
         self.path = path
         self.key = f"sqlite:{path.resolve()}"
-        self._lock = ForkSafeLock()
+        self._lock = threading.RLock()
         self._packer = Packer()
         self._words: dict[str, int] = {}
         self._connection: sqlite3.Connection | None = None
         self._writable = False
-        self._pid = 0
+        forks.watch(self, forks.STORE)
 
     # --- writing ------------------------------------------------------------------------------------------------
 
@@ -147,7 +145,10 @@ class SqliteStore:
 
     def _tail_from(self, number: int, wanted: int) -> list[Event]:
         events: list[Event] = []
-        for body, flags, schema, checksum, _ in self._rows(_TAIL, (number, wanted)):
+        rows = self._rows(_TAIL, (number, wanted))
+        if rows and rows[0][4] != wanted:  # a sealer has put what we want into a frame since we asked for one
+            return []
+        for body, flags, schema, checksum, _ in rows:
             if check(body) != checksum:
                 where = f"event {number}/{wanted + len(events)}"
                 raise StoreDamaged(f"the checksum of {where} does not hold", hint="trackway doctor", where=where)
@@ -175,21 +176,13 @@ class SqliteStore:
 
     def _open(self) -> sqlite3.Connection | None:
         """A connection to read with; None while there is no file. Readers create nothing."""
-        self._leave_to_parent()
         if self._connection is None and self.path.exists() and self.path.stat().st_size:
-            self._connection, self._pid, self._writable = self._connect(), os.getpid(), False
+            self._connection = self._connect()
             if check_version(self._connection, self.path) < STORE:
                 self._open_for_writing()
         return self._connection
 
-    def _leave_to_parent(self) -> None:
-        """In a forked child: what was inherited may be in the middle of anything, and is the parent's."""
-        if self._connection is not None and self._pid != os.getpid():
-            _forked.append(self._connection)
-            self._connection, self._writable, self._packer = None, False, Packer()
-
     def _open_for_writing(self) -> sqlite3.Connection:
-        self._leave_to_parent()
         if self._connection is not None and self._writable:
             return self._connection
         system.make_folder(self.path.parent)
@@ -198,8 +191,8 @@ class SqliteStore:
             system.lock(descriptor, exclusive=True, wait=True)
             if not self.path.exists():
                 os.close(os.open(self.path, os.O_CREAT | os.O_WRONLY, system.FILE_MODE))
-            connection = self._connection or self._connect()
-            self._connection, self._pid = connection, os.getpid()
+            self.close()  # one that was opened to read may be one that can only read
+            self._connection = connection = self._connect(to_write=True)
             version = check_version(connection, self.path)
             if not version:
                 connection.execute("PRAGMA auto_vacuum=INCREMENTAL")
@@ -208,26 +201,26 @@ class SqliteStore:
             connection.execute(f"PRAGMA journal_size_limit={_WAL_LIMIT}")
             migrate(connection, version)
             self._writable = True
-            return connection
         except sqlite3.OperationalError as error:
             raise self._unavailable(error) from error
         finally:
-            os.close(descriptor)
+            system.unlock(descriptor)
+        return connection
 
-    def _connect(self) -> sqlite3.Connection:
+    def _connect(self, *, to_write: bool = False) -> sqlite3.Connection:
         try:
-            connection = self._try_connect(f"{self.path.absolute().as_uri()}?mode=rw")
-        except sqlite3.OperationalError:
-            # A read-only place cannot hold the -shm file WAL needs; immutable reads what was checkpointed.
-            try:
-                connection = self._try_connect(f"{self.path.absolute().as_uri()}?immutable=1")
-            except sqlite3.OperationalError as error:
+            return self._try_connect(f"{self.path.absolute().as_uri()}?mode=rw")
+        except sqlite3.OperationalError as error:
+            if to_write:
                 raise self._unavailable(error) from error
         except sqlite3.DatabaseError as error:
             raise NotAStore(
                 f"{self.path} is no SQLite file: {error}", hint="name another with --store", path=self.path
             ) from error
-        return connection
+        try:  # a read-only place cannot hold the -shm file WAL needs; immutable reads what was checkpointed
+            return self._try_connect(f"{self.path.absolute().as_uri()}?immutable=1")
+        except sqlite3.OperationalError as error:
+            raise self._unavailable(error) from error
 
     def _try_connect(self, uri: str) -> sqlite3.Connection:
         connection = sqlite3.connect(
@@ -246,11 +239,29 @@ class SqliteStore:
         return StoreUnavailable(f"store {self.path}: {error}", hint="see `trackway doctor`", path=self.path)
 
     def close(self) -> None:
-        """Let go of the file."""
+        """Let go of the file; the next question opens it again."""
         with self._lock:
-            if self._connection is not None and self._pid == os.getpid():
-                self._connection.close()
-            self._connection, self._writable = None, False
+            connection, self._connection, self._writable = self._connection, None, False
+            if connection is not None:
+                connection.close()
+
+    def __del__(self) -> None:
+        with contextlib.suppress(Exception):  # the interpreter may be half gone
+            self.close()
+
+    def before_fork(self) -> None:
+        """No seal is under way and no database open at the moment of a fork."""
+        self._lock.acquire()
+        with contextlib.suppress(sqlite3.Error):
+            self.close()
+
+    def after_fork(self) -> None:
+        """Go on."""
+        self._lock.release()
+
+    def in_child(self) -> None:
+        """Nothing was inherited but the lock."""
+        self._lock = threading.RLock()
 
 
 def _select(query: Query) -> tuple[str, tuple[Any, ...]]:

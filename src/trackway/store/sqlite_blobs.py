@@ -44,10 +44,12 @@ class Growing:
         """Add a part."""
         self._hash.update(part)
         self._size += len(part)
-        self._rest += part
-        while len(self._rest) > CHUNK:
-            self._chunk(self._rest[:CHUNK])
-            self._rest = self._rest[CHUNK:]
+        waiting = self._rest + part if self._rest else part
+        start = 0
+        while len(waiting) - start > CHUNK:
+            self._chunk(waiting[start : start + CHUNK])
+            start += CHUNK
+        self._rest = waiting[start:]
 
     def _chunk(self, body: bytes) -> None:
         if not self._id:

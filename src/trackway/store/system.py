@@ -17,6 +17,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
+from trackway.schema.outside import is_thrown_in
+
 FILE_MODE: Final = 0o600
 FOLDER_MODE: Final = 0o700
 NO_MAPPING: Final = frozenset({errno.ENODEV, errno.EOPNOTSUPP, errno.ENOSYS, errno.EINVAL})
@@ -114,14 +116,25 @@ def lock(descriptor: int, *, exclusive: bool, wait: bool) -> bool:
     return True
 
 
+def unlock(descriptor: int) -> None:
+    """Give a lock back and close: said aloud, since a forked child may hold the same open file."""
+    try:
+        if fcntl is not None:
+            fcntl.flock(descriptor, fcntl.LOCK_UN)
+    finally:
+        os.close(descriptor)
+
+
 def is_locked(path: Path) -> bool:
     """Whether a living process holds the lock of this file. A missing file is held by nobody."""
     if fcntl is None:  # nobody can tell here: taken for alive, so that nothing living is ever adopted
         return path.exists()
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
-    except OSError:
+    except FileNotFoundError:
         return False
+    except OSError:  # no descriptor to be had, no right to look: whoever may live is not taken for dead
+        return True
     try:
         return not lock(descriptor, exclusive=False, wait=False)
     finally:
@@ -133,7 +146,9 @@ def writer_that_keeps_the_gil() -> Callable[[int, bytes], int]:
     try:
         library = ctypes.PyDLL(None, use_errno=True)
         raw = library.write
-    except (AttributeError, OSError, TypeError):  # pragma: no cover  no C library to be had by name
+    except (AttributeError, OSError, TypeError) as error:  # no C library to be had by name
+        if is_thrown_in(error):
+            raise
         return os.write
     raw.argtypes = (ctypes.c_int, ctypes.c_char_p, ctypes.c_size_t)
     raw.restype = ctypes.c_ssize_t

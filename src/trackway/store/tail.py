@@ -6,6 +6,7 @@ dead only. Whether a writer lives is asked before its files are read: one that d
 
 from __future__ import annotations
 
+import errno
 import itertools
 import json
 from collections.abc import Callable, Iterator
@@ -59,7 +60,7 @@ def read_about(folder: JournalFolder) -> dict[str, Any]:
     return about if isinstance(about, dict) else {}
 
 
-def segments(folder: JournalFolder) -> list[Finished]:
+def segments(folder: JournalFolder, *, alive: bool = False) -> list[Finished]:
     """The segments that were taken into use, in the order of that."""
     found = []
     for path in folder.segments():
@@ -67,24 +68,24 @@ def segments(folder: JournalFolder) -> list[Finished]:
             with path.open("rb") as file:
                 head = file.read(SEGMENT_HEADER)
             size = path.stat().st_size
-        except OSError:  # sealed and unlinked in this moment: the store has it
+        except FileNotFoundError:  # sealed and unlinked in this moment: the store has it
             continue
         header = record.read_segment_header(head)
         if header is not None:
             found.append(Finished(header.activation, path, size))
-        elif head.strip(b"\0"):  # a damaged stamp: files are made in the order in which they are used
+        elif head.strip(b"\0") and not alive:  # a damaged stamp: files are made in the order in which they are used
             found.append(Finished(int(path.stem), path, size))
     return sorted(found)
 
 
 def read(piece: Piece) -> bytes:
-    """The bytes of a piece; empty where its file is gone: sealed and unlinked in this moment, the store has it."""
-    try:
-        with piece.path.open("rb") as file:
-            file.seek(piece.start)
-            return file.read(piece.end - piece.start)
-    except OSError:
-        return b""
+    """The bytes of a piece, all of them: whoever seals must not take what cannot be read for what is not there."""
+    with piece.path.open("rb") as file:
+        file.seek(piece.start)
+        body = file.read(piece.end - piece.start)
+    if len(body) < piece.end - piece.start:
+        raise OSError(errno.EIO, f"{piece.end - piece.start - len(body)} bytes are missing", str(piece.path))
+    return body
 
 
 class Tail:
@@ -102,14 +103,17 @@ class Tail:
                 self.records[episode] = [each for each in known if each[0] >= sealed]
                 if not self.records[episode]:
                     del self.records[episode]
-        for segment in segments(writer.folder):
+        for segment in segments(writer.folder, alive=writer.alive):
             if segment.activation >= self._read.activation:
                 self._take(segment, alive=writer.alive)
 
     def _take(self, segment: Finished, *, alive: bool) -> None:
         activation, path, size, _ = segment
         start = self._read.offset if activation == self._read.activation else SEGMENT_HEADER
-        body = read(Piece(activation, path, start, size))
+        try:
+            body = read(Piece(activation, path, start, size))
+        except FileNotFoundError:  # sealed and unlinked in this moment: the store has it
+            return
         found = (
             record.live_records(body, start) if alive else itertools.starmap(Record, record.scan(body, start).records)
         )
