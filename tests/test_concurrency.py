@@ -290,3 +290,106 @@ def test_many_processes_create_one_home_at_once(home: Path) -> None:
     wait_for(children)
 
     assert notes(home) == {f"p{i}": [0] for i in range(16)}
+
+
+def test_a_handler_that_seals_inside_a_seal_does_not_hang(home: Path) -> None:
+    """ack="store" with a timer whose handler records too: no hang, nothing lost."""
+    recorder = Recorder(home, ack="store")
+    episode = recorder.start("nested seals")
+    numbers = itertools.count()
+
+    def handler(_number: int, _frame: object) -> None:
+        episode.note("handler", str(next(numbers)))
+
+    before = signal.signal(signal.SIGALRM, handler)
+    signal.setitimer(signal.ITIMER_REAL, 0.001, 0.001)
+    try:
+        for i in range(150):
+            episode.note("outer", str(i))
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+    recorder.close()
+
+    inside = next(numbers)
+    found = notes(home)
+    assert found["outer"] == list(range(150))
+    assert sorted(found["handler"]) == list(range(inside))
+
+
+def test_a_child_flushes_beside_its_parents_open_store(home: Path) -> None:
+    """POSIX locks are not inherited: a database open at the fork must not be open in the child."""
+    recorder = Recorder(home)
+    episode = recorder.start("parent")
+    episode.note("parent", "0")
+    recorder.flush()
+    pid = os.fork()
+    if pid == 0:
+        for i in range(300):
+            episode.note("child", str(i))
+            if i % 50 == 0:
+                recorder.flush()
+        recorder.flush()
+        os._exit(0)
+    episode.note("parent", "1")
+    recorder.flush()
+    recorder.close()
+    wait_for([pid])
+    with Recorder(home) as adopting:
+        adopting.flush()
+
+    assert notes(home) == {"parent": [0, 1], "child": list(range(300))}
+
+
+def test_a_child_that_leaves_the_block_does_not_end_the_episode(home: Path) -> None:
+    """The episode is its parent's to end."""
+    with trackway.record("forked", home=home) as episode:
+        pid = os.fork()
+        if pid == 0:
+            episode.__exit__(None, None, None)
+            os._exit(0)
+        wait_for([pid])
+        assert trackway.open_store(home=home).episode(episode.id).state == "running"
+
+
+def test_a_daemon_thread_that_records_until_the_end_loses_nothing(home: Path) -> None:
+    """Exit seals what there is and leaves the rest to be adopted: everything acknowledged is readable."""
+    import subprocess
+    import sys
+
+    program = """
+import os, sys, threading, time, trackway
+episode = trackway.record("daemon")
+acked = os.open(sys.argv[1], os.O_CREAT | os.O_RDWR)
+def work():
+    for i in range(10**9):
+        episode.note("k", str(i))
+        os.pwrite(acked, str(i).encode(), 0)
+threading.Thread(target=work, daemon=True).start()
+time.sleep(0.2)
+"""
+    counter = home.parent / "counter"
+    subprocess.run([sys.executable, "-c", program, str(counter)], check=True)
+
+    found = notes(home)["k"]
+    assert found[: int(counter.read_text()) + 1] == list(range(int(counter.read_text()) + 1))
+
+
+def test_threads_that_share_a_view_have_their_own_contexts(home: Path) -> None:
+    """Model calls from several threads at once are rebuilt as each was made."""
+    from trackway.read.context import contexts
+
+    with trackway.record("contexts", home=home) as episode:
+
+        def work(name: str) -> None:
+            for i in range(40):
+                episode.model_call(model=name, messages=[{"n": f"{name}{k}"} for k in range(i)]).done()
+
+        threads = [threading.Thread(target=work, args=(name,)) for name in "abcd"]
+        for each in threads:
+            each.start()
+        for each in threads:
+            each.join()
+
+    for call, messages in contexts(trackway.open_store(home=home).events(episode.id)):
+        assert messages == [{"n": f"{call.model}{k}"} for k in range(len(messages))]

@@ -44,6 +44,11 @@ def pending(event: Event) -> Pending:
     return Pending(EPISODE, type(event), fields)
 
 
+def open_files() -> int:
+    """How many descriptors this process has."""
+    return len(list(Path("/proc/self/fd").iterdir()))
+
+
 def read_all(journal: Journal) -> list[record.Record]:
     """Every record on disk, as a reader in another process sees it."""
     assert journal.folder is not None
@@ -280,3 +285,62 @@ def test_golden_segment_reads_the_same_forever() -> None:
     assert header is not None
     assert (header.version, header.activation, header.writer) == (1, 1, "0123456789abcdef")
     assert events == [User(content="hello", writer="0123456789abcdef", n=0, at=1, turn=1)]
+
+
+def test_a_segment_that_cannot_be_read_stays_in_the_journal(home: Path) -> None:
+    """No descriptor to be had while sealing: it fails and says so; nothing is taken for sealed."""
+    recorder = Recorder(home)
+    recorder._wake = recorder._journal._wake = lambda: None  # no keeper: this test seals when it says so
+    episode = recorder.start("full table")
+    for i in range(100):
+        episode.note("k", str(i))
+    recorder.store.position("x")
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (open_files() + 1, hard))
+    try:
+        with pytest.raises((OSError, trackway.TrackwayError)):
+            recorder.flush()
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+    recorder.close()
+
+    assert trackway.open_store(home=home).episode(episode.id).n_events == 101
+
+
+def test_events_that_find_no_room_leak_nothing(home: Path) -> None:
+    """Where not even the first segment can be made, each event is counted and no file or folder stays behind."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, hard))
+    before = open_files()
+    try:
+        recorder = Recorder(home, journal="mmap")
+        episode = recorder.start("no room")
+        for _ in range(50):
+            episode.user("hi")
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+
+    assert episode.lost == 51
+    assert open_files() <= before + 1
+    assert not any((home / "journals").iterdir())
+    recorder.close()
+
+
+def test_a_handler_that_flushes_does_not_cut_a_payload(home: Path) -> None:
+    """Sealing from inside an append sees nothing of the event being written: it is whole or not yet there."""
+    import signal
+
+    recorder = Recorder(home)
+    episode = recorder.start("payload")
+    before = signal.signal(signal.SIGALRM, lambda *_: recorder.flush())
+    try:
+        for i in range(5):
+            signal.setitimer(signal.ITIMER_REAL, 0.001 * (i + 1))  # once each: a flush takes longer than the pause
+            episode.tool_result("c", "y" * 6_000_000)
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+    recorder.close()
+
+    results = [each for each in trackway.open_store(home=home).events(episode.id) if isinstance(each, ToolResult)]
+    assert [len(each.content) for each in results] == [6_000_000] * 5

@@ -5,9 +5,12 @@ import os
 import subprocess
 import sys
 import threading
+from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
+from unittest.mock import Mock
 
+import msgspec
 import pytest
 
 import trackway
@@ -16,6 +19,7 @@ from trackway.read.context import contexts
 from trackway.read.ending import ending
 from trackway.recording import settings
 from trackway.schema import events as kinds
+from trackway.schema import view
 from trackway.store.memory import MemoryStore
 
 
@@ -114,6 +118,57 @@ def test_wrong_types_are_made_right_before_they_are_acknowledged() -> None:
     found = events_of(episode)
     assert len(found) == 18
     assert all(type(each) is kinds.KINDS[each.kind] for each in found)
+
+
+class Raising:
+    """An object whose every answer is an exception."""
+
+    def __getattr__(self, name: str) -> object:
+        raise RuntimeError(name)
+
+
+class RaisingMapping(dict[str, int]):
+    """A mapping that cannot be walked."""
+
+    def items(self) -> object:  # type: ignore[override]
+        """Does not."""
+        raise RuntimeError("items")
+
+
+@pytest.mark.parametrize(
+    "value",
+    [Raising(), RaisingMapping(a=1), Mock(), subprocess, print, 10**5000, msgspec.msgpack.Ext(3, b"x" * 32)],
+    ids=["raising", "mapping", "mock", "module", "function", "integer", "extension"],
+)
+def test_hostile_values_never_reach_the_agent(value: object) -> None:
+    """What raises, answers to everything, or is a piece of the program is described; recording goes on, soon."""
+    with trackway.record("hostile", metadata={"v": value}) as episode:
+        episode.tool_call("x", {"v": value})
+        episode.tool_result("c", value)
+        episode.note("n", value)
+        episode.model_call(messages=[{"v": value}]).done(usage={"v": value}, response=value)
+        assert episode.lost == 0
+
+    found = events_of(episode)
+    assert [each.kind for each in found[1:4]] == ["assistant_tool_call", "tool_result", "note"]
+    assert all(type(each) is kinds.KINDS[each.kind] for each in found)
+    assert all(view.dumps(view.event_fields(each)) for each in found)
+
+
+@pytest.mark.parametrize(
+    "misuse",
+    [
+        lambda episode: episode.reward("high"),
+        lambda episode: episode.tool_result("c", "x", exit_code="signal"),
+        lambda episode: episode.end("success", score="good"),
+        lambda episode: episode.test_run(passed="most"),
+    ],
+    ids=["reward", "exit_code", "score", "passed"],
+)
+def test_what_is_no_number_is_misuse(misuse: Callable[[trackway.Episode], None]) -> None:
+    """A word where a number belongs is the caller's to hear about."""
+    with trackway.record("numbers") as episode, pytest.raises(BadSetting, match="a number"):
+        misuse(episode)
 
 
 def test_calls_without_a_result_between_them_share_a_batch() -> None:

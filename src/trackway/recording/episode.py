@@ -146,7 +146,8 @@ class Episode(AgentView):
         if outcome is not None and outcome not in OUTCOMES:
             raise UnknownOutcome(f"outcome is {outcome!r}", hint=f"one of {', '.join(OUTCOMES)}", outcome=outcome)
         fields = {
-            "at": self._core.clock(), "outcome": outcome, "score": None if score is None else number("score", score, float),
+            "at": self._core.clock(), "outcome": outcome,
+            "score": None if score is None else number("score", score, float),
             "tag": text_or_none(tag), "comment": text_or_none(comment), "by": text_or_none(by),
         }  # fmt: skip
         self._core.put(kinds.Label, fields)

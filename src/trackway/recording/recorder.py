@@ -34,7 +34,7 @@ from trackway.store.keeper import Keeper
 from trackway.store.live import LiveStore
 from trackway.store.sealer import Sealed, Sealer
 
-_TRIES = 20
+_TRIES = 5
 
 
 class Recorder:
@@ -153,7 +153,7 @@ class Recorder:
         try:
             self._journal.sync()
             if self._ack == "store":
-                self._sealer.seal(self._journal)
+                self._sealer.seal_all(self._journal)
         except Exception as error:  # the agent goes on, whatever the disk says
             if is_thrown_in(error):
                 raise
@@ -214,7 +214,7 @@ class Recorder:
 
     def _seal_all(self) -> Sealed:
         """The dead first: what they recorded came before."""
-        return self._sealer.adopt(self._journal.writer).plus(self._sealer.seal(self._journal))
+        return self._sealer.adopt(self._journal.writer).plus(self._sealer.seal_all(self._journal))
 
     def close(self) -> None:
         """Seal everything, remove the journal, let go of the store. Events after this are misuse."""

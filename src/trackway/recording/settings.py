@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, Final, TypeVar
 
 from trackway.errors import BadSetting
+from trackway.schema.plain import described
 from trackway.store import system
 from trackway.store.base import Store
 from trackway.store.home import Home
@@ -88,7 +89,7 @@ def number(what: str, value: Any, kind: type[N]) -> N:  # noqa: ANN401  a caller
     try:
         return kind(value)
     except (TypeError, ValueError, OverflowError) as error:
-        raise BadSetting(f"{what} is {value!r:.80}", hint="a number", value=value) from error
+        raise BadSetting(f"{what} is {described(value)['$repr']:.80}", hint="a number", value=value) from error
 
 
 def one_of(what: str, value: str, known: tuple[str, ...]) -> str:

@@ -69,7 +69,9 @@ def encode(event: Event) -> Encoded:
 def encode_slowly(event: Event) -> Encoded:
     """The way for what the fast one refuses: made plain first, then exact."""
     try:
-        tree = {name: plain(getattr(event, name)) for name in type(event).__struct_fields__ if _is_set(event, name)}
+        given = {name: getattr(event, name) for name in type(event).__struct_fields__ if _is_set(event, name)}
+        # The journal's own references to payloads pass; one that a caller made up does not get here.
+        tree = {name: each if type(each) is Ext else plain(each) for name, each in given.items()}
         return Encoded(encode_fast(exact({"kind": event.kind, **tree})), EXACT)
     except Exception as error:
         if is_thrown_in(error):

@@ -14,7 +14,10 @@ from typing import Any, Final
 import msgspec
 
 _MAX_DEPTH: Final = 200
-_SCALARS: Final = frozenset((type(None), bool, int, float, str, bytes, msgspec.msgpack.Ext))
+_MODULE: Final = type(json)
+_SCALARS: Final = frozenset((type(None), bool, int, float, str, bytes))
+_LONGEST_INTEGER: Final = 10_000
+"""In bits: Python refuses to print much longer ones in decimal."""
 
 
 def described(value: object) -> dict[str, str]:
@@ -50,8 +53,8 @@ def plain_object(value: object) -> Any:  # noqa: ANN401
         return error_text(value)
     if isinstance(value, Mapping):
         return dict(value)
-    if isinstance(value, type):
-        return described(value)
+    if isinstance(value, type) or callable(value) or type(value) is _MODULE:
+        return described(value)  # code, not a value: what hangs on it is the whole program
     for name, way in _WAYS:
         try:
             if hasattr(value, name):
@@ -90,7 +93,7 @@ def plain(value: Any) -> Any:  # noqa: ANN401
     return value if is_plain(value) else _made_plain(value)
 
 
-_CONVERSIONS: Final = 25
+_CONVERSIONS: Final = 60
 """What one conversion of an object counts as, in depth: a mock that answers to every name ends after a few."""
 
 
@@ -186,7 +189,14 @@ def _jsonable(value: Any) -> Any:  # noqa: ANN401
         return {_json_key(key): _jsonable(each) for key, each in value.items()}
     if isinstance(value, list):
         return [_jsonable(each) for each in value]
+    if isinstance(value, int) and value.bit_length() > _LONGEST_INTEGER:
+        return integer_json(value)
     return bytes_json(value) if isinstance(value, bytes) else value
+
+
+def integer_json(value: int) -> dict[str, str]:
+    """An integer too long to print in decimal, marked."""
+    return {"$integer": f"{value:#x}"}
 
 
 def bytes_json(value: bytes) -> dict[str, str]:

@@ -14,7 +14,7 @@ import msgspec
 
 from trackway.schema.episode import EpisodeSummary
 from trackway.schema.events import AssistantToolCall, Event, Unknown
-from trackway.schema.plain import bytes_json
+from trackway.schema.plain import bytes_json, integer_json
 
 _parse = msgspec.json.Decoder().decode
 _encode = msgspec.json.Encoder().encode
@@ -101,10 +101,12 @@ def _is_json(value: Any) -> bool:  # noqa: ANN401
         return all(type(name) is str and _is_json(each) for name, each in value.items())
     if kind is list or kind is tuple:
         return all(map(_is_json, value))
+    if kind is int:
+        return bool(-(2**63) <= value < 2**63)
     return kind in _JSON or (kind is float and math.isfinite(value))
 
 
-_JSON = frozenset((str, int, bool, type(None), msgspec.Raw))
+_JSON = frozenset((str, bool, type(None), msgspec.Raw))
 
 
 def _slowly(value: Any) -> str:  # noqa: ANN401
@@ -118,6 +120,8 @@ def _slowly(value: Any) -> str:  # noqa: ANN401
         return _slowly({"$float": repr(value)})
     if isinstance(value, bytes):
         return _slowly(bytes_json(value))
+    if isinstance(value, int) and value.bit_length() > 10_000:
+        return _slowly(integer_json(value))
     return json.dumps(value, default=repr)
 
 

@@ -12,6 +12,7 @@ import os
 from collections.abc import Callable
 from typing import Any, Final, NamedTuple
 
+from trackway.schema.outside import is_thrown_in
 from trackway.store import system
 from trackway.store.home import Home, JournalFolder
 
@@ -27,8 +28,7 @@ class Claim(NamedTuple):
 
     def release(self) -> None:
         """Let go: from now on another process may take the folder for a dead one's."""
-        with contextlib.suppress(OSError):
-            os.close(self.descriptor)
+        os.close(self.descriptor)
 
 
 def claim(home: Home, about: dict[str, Any], entropy: Callable[[int], bytes]) -> Claim:
@@ -68,5 +68,8 @@ def remove_folder(folder: JournalFolder) -> None:
         path.unlink(missing_ok=True)
     for path in (folder.about, folder.lock):
         path.unlink(missing_ok=True)
-    with contextlib.suppress(OSError):
+    try:
         folder.path.rmdir()
+    except OSError as error:  # somebody else's file is in it, or it is gone
+        if is_thrown_in(error):
+            raise

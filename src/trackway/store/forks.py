@@ -38,6 +38,11 @@ _held: dict[int, list[Any]] = {}
 _registered = False
 
 
+def is_wanted() -> bool:
+    """Whether a thread waits to fork: whoever holds a lock for long lets go of it at the next good place."""
+    return bool(_held)
+
+
 def watch(each: Forkable, rank: int) -> None:
     """Have it held still and told, from now on."""
     key = id(each)

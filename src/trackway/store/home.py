@@ -65,7 +65,7 @@ class Home(NamedTuple):
         """Every writer that has a journal here, oldest name first."""
         try:
             names = [each.name for each in self.journals.iterdir()]
-        except OSError:
+        except (FileNotFoundError, NotADirectoryError):
             return []
         return sorted(name for name in names if _WRITER.fullmatch(name))
 

@@ -84,9 +84,11 @@ class Keeper:
             self._last_sync = now
         backlog = journal.count - self._sealed_n
         if backlog >= _BACKLOG or (backlog and now - self._last_seal >= SEAL_EVERY):
-            count = journal.count
+            count, (target, _) = journal.count, journal.written()
             done = self._sealer.seal(journal)
-            self._sealed_n, self._last_seal = count, time.monotonic()
+            self._last_seal = time.monotonic()
+            if self._sealer.position(journal.writer) >= target:
+                self._sealed_n = count
             if now - self._last_adopt >= ADOPT_EVERY:
                 self._last_adopt = now
                 done = done.plus(self._sealer.adopt(journal.writer))

@@ -13,6 +13,7 @@ from __future__ import annotations
 import contextlib
 import itertools
 import json
+import os
 import threading
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Final, NamedTuple
@@ -61,15 +62,19 @@ class Sealer:
 
     @contextlib.contextmanager
     def _holding(self) -> Iterator[None]:
-        descriptor = system.open_lock(self._home.seal_lock)
+        self._busy = True  # before the wait: a signal handler may come while we wait
         try:
-            system.lock(descriptor, exclusive=True, wait=True)
-            self._busy = True
-            self.failpoint("seal:locked")
-            yield
+            descriptor = system.open_lock(self._home.seal_lock)
+            try:
+                system.lock(descriptor, exclusive=True, wait=True)
+                self.failpoint("seal:locked")
+                yield
+            finally:
+                os.close(
+                    descriptor
+                )  # one call into C, nothing to interrupt: a lock that leaks here locks us out for ever
         finally:
             self._busy = False
-            system.unlock(descriptor)
 
     def position(self, writer: str) -> Position:
         """How far this sealer has sealed a writer's journal."""
@@ -87,8 +92,16 @@ class Sealer:
         """A lock of its own; positions are another writer's from now on."""
         self._lock = threading.RLock()
 
+    def seal_all(self, journal: Journal) -> Sealed:
+        """Everything this process has appended so far, into the store; in more than one go where a fork is waiting."""
+        target, done = journal.written()[0], self.seal(journal)
+        while self.position(journal.writer) < target and not self._busy:
+            threading.Event().wait(0.001)
+            done = done.plus(self.seal(journal))
+        return done
+
     def seal(self, journal: Journal) -> Sealed:
-        """Everything this process has appended so far, into the store."""
+        """What this process has appended so far, into the store, or as much of it as there is time for."""
         with self._lock:
             # Busy under our own lock: a signal handler inside a seal. The outer one goes on when it is done.
             if self._busy or journal.written()[0] == self.position(journal.writer):
@@ -145,6 +158,8 @@ class Sealer:
             done = done.plus(self._seal_batch(writer, pieces, start, end))
             self.failpoint(f"{step}:stored")
             start = end
+            if step == "seal" and forks.is_wanted():
+                break
         self._positions[writer.writer] = start
         return done
 

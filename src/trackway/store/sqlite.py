@@ -67,6 +67,8 @@ class SqliteStore:
             connection = self._open_for_writing()
             words = dict(self._words)
             try:
+                if connection.in_transaction:  # left by an exception that struck inside the handling of another
+                    connection.execute("ROLLBACK")
                 connection.execute("BEGIN IMMEDIATE")
                 count = Sealing(connection, self._packer, words).take(batch)
                 connection.execute("COMMIT")
@@ -204,7 +206,7 @@ class SqliteStore:
         except sqlite3.OperationalError as error:
             raise self._unavailable(error) from error
         finally:
-            system.unlock(descriptor)
+            os.close(descriptor)
         return connection
 
     def _connect(self, *, to_write: bool = False) -> sqlite3.Connection:

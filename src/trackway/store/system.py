@@ -116,15 +116,6 @@ def lock(descriptor: int, *, exclusive: bool, wait: bool) -> bool:
     return True
 
 
-def unlock(descriptor: int) -> None:
-    """Give a lock back and close: said aloud, since a forked child may hold the same open file."""
-    try:
-        if fcntl is not None:
-            fcntl.flock(descriptor, fcntl.LOCK_UN)
-    finally:
-        os.close(descriptor)
-
-
 def is_locked(path: Path) -> bool:
     """Whether a living process holds the lock of this file. A missing file is held by nobody."""
     if fcntl is None:  # nobody can tell here: taken for alive, so that nothing living is ever adopted
@@ -133,7 +124,9 @@ def is_locked(path: Path) -> bool:
         descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     except FileNotFoundError:
         return False
-    except OSError:  # no descriptor to be had, no right to look: whoever may live is not taken for dead
+    except OSError as error:  # no descriptor to be had, no right to look: whoever may live is not taken for dead
+        if is_thrown_in(error):
+            raise
         return True
     try:
         return not lock(descriptor, exclusive=False, wait=False)

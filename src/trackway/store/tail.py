@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from trackway.schema.outside import is_thrown_in
 from trackway.store import record, system
 from trackway.store.home import Home, JournalFolder
 from trackway.store.journal import Finished
@@ -55,7 +56,9 @@ def read_about(folder: JournalFolder) -> dict[str, Any]:
     """Who the writer says it is; empty where that is gone or damaged."""
     try:
         about = json.loads(folder.about.read_bytes())
-    except (OSError, ValueError):
+    except (OSError, ValueError) as error:
+        if is_thrown_in(error):
+            raise
         return {}
     return about if isinstance(about, dict) else {}
 
