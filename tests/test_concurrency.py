@@ -371,8 +371,10 @@ time.sleep(0.2)
     counter = home.parent / "counter"
     subprocess.run([sys.executable, "-c", program, str(counter)], check=True)
 
-    found = notes(home)["k"]
-    assert found[: int(counter.read_text()) + 1] == list(range(int(counter.read_text()) + 1))
+    # The thread outlived its first journal and went on in a second one, which is stored when it is adopted.
+    found, acknowledged = sorted(notes(home)["k"]), int(counter.read_text()) + 1
+    assert len(found) == len(set(found))
+    assert set(range(acknowledged)) <= set(found)
 
 
 def test_threads_that_share_a_view_have_their_own_contexts(home: Path) -> None:

@@ -144,7 +144,7 @@ class Recorder:
                 raise
             self._on_loss(error, episode)
             return False
-        if self._ack != "process":
+        if self._ack != "process" and not self._journal.is_inside():
             self._make_safe()
         return True
 
@@ -207,8 +207,13 @@ class Recorder:
     # --- ending -------------------------------------------------------------------------------------------------
 
     def flush(self) -> None:
-        """Return when everything recorded so far is in the store."""
+        """Return when everything recorded so far is in the store.
+
+        From a signal handler that interrupted a recording call this does nothing: that call must finish first.
+        """
         self._check_open()
+        if self._journal.is_inside():
+            return
         self._journal.sync()
         self._on_sealed(self._seal_all())
 

@@ -374,6 +374,15 @@ class Journal:
     def _files(self) -> list[Segment]:
         return [*self._retired, *filter(None, (self._segment, self._prepared))]
 
+    def is_inside(self) -> bool:
+        """Whether this very thread is inside an append: a handler that is must not wait, others wait for it."""
+        if not self.lock.acquire(blocking=False):
+            return False
+        try:
+            return self._busy
+        finally:
+            self.lock.release()
+
     def before_fork(self) -> None:
         """No append is under way at the moment of a fork."""
         self.lock.acquire()
