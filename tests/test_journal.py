@@ -1,5 +1,6 @@
 """The journal: what is appended is there, in order, whole; what is not whole is not shown."""
 
+import contextlib
 import errno
 import os
 import resource
@@ -294,13 +295,19 @@ def test_a_segment_that_cannot_be_read_stays_in_the_journal(home: Path) -> None:
     episode = recorder.start("full table")
     for i in range(100):
         episode.note("k", str(i))
-    recorder.store.position("x")
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    resource.setrlimit(resource.RLIMIT_NOFILE, (open_files() + 1, hard))
+    highest = max(int(each.name) for each in Path("/proc/self/fd").iterdir())
+    resource.setrlimit(resource.RLIMIT_NOFILE, (highest + 2, hard))
+    taken: list[int] = []
     try:
+        with contextlib.suppress(OSError):
+            while True:
+                taken.append(os.dup(0))
         with pytest.raises((OSError, trackway.TrackwayError)):
             recorder.flush()
     finally:
+        for each in taken:
+            os.close(each)
         resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
     recorder.close()
 
