@@ -23,6 +23,13 @@ from trackway.schema.events import (
 )
 
 
+class Relation(msgspec.Struct, frozen=True):
+    """How an episode stands to another one: ``depends_on``, ``follows``, ``duplicates``, or any word of yours."""
+
+    relation: str
+    to: str
+
+
 class EpisodeSummary(msgspec.Struct, frozen=True, kw_only=True):
     """What is said of an episode in one line. ``writers`` maps each writer to the last of its numbers counted here."""
 
@@ -36,6 +43,7 @@ class EpisodeSummary(msgspec.Struct, frozen=True, kw_only=True):
     tags: tuple[str, ...] = ()
     metadata: dict[Any, Any] | None = None
     parent: Parent | None = None
+    relations: tuple[Relation, ...] = ()
     source: str = ""
     capture: str = "full"
     outcome: str | None = None
@@ -64,6 +72,7 @@ class _Fold:
         self.fields: dict[str, Any] = {}
         self.tags = dict.fromkeys(summary.tags)
         self.tools = dict.fromkeys(summary.tools)
+        self.relations = dict.fromkeys(summary.relations)
         self.errors = self.calls = 0
         self.by_kind = {
             EpisodeStart: self._start, EpisodeEnd: self._end, Label: self._label,
@@ -93,6 +102,8 @@ class _Fold:
             self.fields["score"] = event.score
         if event.tag is not None:
             self.tags[event.tag] = None
+        if event.relation is not None and event.to is not None:
+            self.relations[Relation(event.relation, event.to)] = None
 
     def _tool_call(self, event: AssistantToolCall) -> None:
         self.steps += 1
@@ -122,6 +133,7 @@ class _Fold:
             was, **self.fields, n_events=count, n_turns=turn, last_at=last or None, writers=writers,
             n_steps=was.n_steps + self.steps, n_errors=was.n_errors + self.errors,
             n_model_calls=was.n_model_calls + self.calls, tools=tuple(self.tools), tags=tuple(self.tags),
+            relations=tuple(self.relations),
         )  # fmt: skip
 
 

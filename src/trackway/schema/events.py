@@ -59,6 +59,8 @@ class Header(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=F
 class Event(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=False, tag_field="kind"):
     """The envelope. ``seq`` is given by the store and never recorded; ``n`` is dense per writer.
 
+    ``redacted`` counts, by rule, what was replaced by tokens before this event was recorded.
+
     Not tracked by the garbage collector: events hold plain values, and reading makes them by the million.
     """
 
@@ -72,8 +74,9 @@ class Event(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=Fa
     agent: str | None = None
     call: str | None = None
     batch: int | None = None
-    duration_ms: float | None = None
+    duration_ms: int | float | None = None
     native: Native | None = None
+    redacted: dict[str, int] | None = None
     unknown_fields: dict[Any, Any] | None = None
     seq: int | None = None
 
@@ -256,7 +259,7 @@ class Note(Event, frozen=True, kw_only=True, tag="note"):
 
 
 class Label(Event, frozen=True, kw_only=True, tag="label"):
-    """An outcome, score, tag or comment given later, by whom."""
+    """An outcome, score, tag or comment given later, by whom; or a ``relation`` to the episode ``to``."""
 
     kind: ClassVar[str] = "label"
     outcome: str | None = None
@@ -264,6 +267,8 @@ class Label(Event, frozen=True, kw_only=True, tag="label"):
     tag: str | None = None
     comment: str | None = None
     by: str | None = None
+    relation: str | None = None
+    to: str | None = None
 
 
 class EpisodeEnd(Event, frozen=True, kw_only=True, tag="episode_end"):

@@ -69,7 +69,8 @@ _header = st.builds(
 _BY_TYPE: dict[str, st.SearchStrategy[Any]] = {
     "str": any_text, "int": any_int, "float": any_float, "bool": st.booleans(), "bytes": any_args, "Any": any_value,
     "Header": _header, "FileState": _file, "Native": st.builds(kinds.Native, source=any_text),
-    "dict[Any, Any]": _mapping, "tuple[Any, ...]": st.lists(any_value, max_size=3).map(tuple), "None": st.none(),
+    "dict[str, int]": st.dictionaries(any_text, any_int, max_size=2), "dict[Any, Any]": _mapping,
+    "tuple[Any, ...]": st.lists(any_value, max_size=3).map(tuple), "None": st.none(),
     "tuple[tuple[int, int, int], ...]": st.lists(st.tuples(*[st.integers(0, 99)] * 3), max_size=2).map(tuple),
 }  # fmt: skip
 _FIXED: dict[str, st.SearchStrategy[Any]] = {"seq": st.none(), "unknown_fields": st.none()}
