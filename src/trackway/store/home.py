@@ -7,6 +7,9 @@ home/
   journals/WRITER/    one folder per recording process: lock, writer.json, N.seg
   quarantine/         records that could not be sealed, with the reason beside each
   losses.jsonl        what could not be recorded at all, one line each time
+  receipts.jsonl      what was pruned, one line a batch
+  redact.key          lifts the tokens that redaction left; nothing else can
+  trackway.toml       settings
 """
 
 from __future__ import annotations
@@ -48,6 +51,21 @@ class Home(NamedTuple):
     def losses(self) -> Path:
         """The list of what could not be recorded."""
         return self.path / "losses.jsonl"
+
+    @property
+    def receipts(self) -> Path:
+        """The list of what was pruned."""
+        return self.path / "receipts.jsonl"
+
+    @property
+    def key(self) -> Path:
+        """The key that lifts redaction tokens."""
+        return self.path / "redact.key"
+
+    @property
+    def settings(self) -> Path:
+        """The settings file."""
+        return self.path / "trackway.toml"
 
     def journal(self, writer: str) -> JournalFolder:
         """The folder of one writer."""
