@@ -18,8 +18,8 @@ from typing import Final, NamedTuple
 from trackway.cli._journals import journals, kept_aside
 from trackway.cli._options import version
 from trackway.cli._text import count
-from trackway.errors import TrackwayError
-from trackway.recording import settings
+from trackway.errors import BadSetting, TrackwayError
+from trackway.recording import settings, settings_file
 from trackway.store.base import Store
 from trackway.store.checkup import checkup
 from trackway.store.home import Home
@@ -41,9 +41,16 @@ class Finding(NamedTuple):
 
 def findings(home: str | None, store: str | None, *, fix: bool) -> Iterator[Finding]:
     """Everything there is to say, in the order in which things depend on each other."""
-    place = settings.home_at(home)
     yield _versions()
-    yield from _environment()
+    try:
+        place = settings.home_at(home)
+        files = settings_file.load(place).files
+    except BadSetting as error:  # where everything is depends on it
+        yield Finding("problem", error.message, do=error.hint)
+        return
+    for each in files:
+        yield Finding("ok", "settings are read from a file", str(each))
+    yield from _environment(place)
     yield from _folder(place)
     try:
         named = settings.store_for(store, place)
@@ -62,14 +69,15 @@ def _versions() -> Finding:
     return Finding("ok", ours, f"{', '.join(found)}, SQLite {sqlite3.sqlite_version}")
 
 
-def _environment() -> Iterator[Finding]:
-    if settings.is_disabled():
-        yield Finding("note", "TRACKWAY_DISABLED is set: nothing is recorded", do="unset TRACKWAY_DISABLED")
+def _environment(home: Home) -> Iterator[Finding]:
+    if settings.is_disabled(home):
+        do = "unset TRACKWAY_DISABLED, or see `disabled` in trackway.toml"
+        yield Finding("note", "recording is switched off", do=do)
     try:
-        kind = "mapped" if settings.maps(None) else "appended"
+        kind = "mapped" if settings.maps(None, home) else "appended"
         yield Finding("ok", f"journals are {kind}")
     except TrackwayError as error:
-        yield Finding("problem", error.message, "TRACKWAY_JOURNAL", error.hint)
+        yield Finding("problem", error.message, "TRACKWAY_JOURNAL or journal in trackway.toml", error.hint)
 
 
 def _folder(home: Home) -> Iterator[Finding]:

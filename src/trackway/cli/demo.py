@@ -59,8 +59,9 @@ def _check(home: Home) -> None:
     from trackway.recording.settings import is_disabled
     from trackway.store.system import make_folder
 
-    if is_disabled():
-        raise BadSetting("TRACKWAY_DISABLED is set, so nothing would be recorded", hint="unset TRACKWAY_DISABLED")
+    if is_disabled(home):
+        hint = "unset TRACKWAY_DISABLED, or see `disabled` in trackway.toml"
+        raise BadSetting("recording is switched off, so nothing would be recorded", hint=hint)
     try:
         make_folder(home.path)
         make_folder(home.journals)

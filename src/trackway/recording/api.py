@@ -7,7 +7,8 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from trackway.recording.episode import Episode
-from trackway.recording.recorder import shared_recorder
+from trackway.recording.shared import shared_recorder
+from trackway.schema.events import Parent
 from trackway.store.base import Store
 
 
@@ -25,6 +26,8 @@ def record(
     store: str | os.PathLike[str] | Store | None = None,
     capture: str = "full",
     guard: Any = None,  # noqa: ANN401
+    redact: Any = None,  # noqa: ANN401
+    parent: Parent | Episode | str | None = None,
 ) -> Episode:
     """Record one try at one task. Use it as ``with``: the episode ends with the block, whatever ends it.
 
@@ -37,5 +40,5 @@ def record(
     """
     return shared_recorder(home, store).start(
         task, variant=variant, agent=agent, model=model, system_prompt=system_prompt, tools=tools, tags=tags,
-        metadata=metadata, capture=capture, guard=guard,
+        metadata=metadata, capture=capture, guard=guard, redact=redact, parent=parent,
     )  # fmt: skip

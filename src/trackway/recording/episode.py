@@ -14,14 +14,17 @@ from collections.abc import Callable
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Final, Self
 
-from trackway.errors import EpisodeClosed, UnknownOutcome
+from trackway.errors import BadSetting, EpisodeClosed, UnknownOutcome
 from trackway.recording.losses import say
+from trackway.recording.redact import Redactor
 from trackway.recording.settings import number
 from trackway.recording.view import AgentView
 from trackway.schema import events as kinds
 from trackway.schema import ids
 from trackway.schema.events import OUTCOMES, Header
-from trackway.schema.plain import error_text, text_or_none
+from trackway.schema.outside import is_thrown_in
+from trackway.schema.plain import error_text, text_of, text_or_none
+from trackway.store.journal import BIG, Payload
 
 if TYPE_CHECKING:
     from trackway.recording.recorder import Recorder
@@ -47,25 +50,44 @@ def current() -> Episode | None:
 class Core:
     """What all views of one episode share."""
 
-    def __init__(self, recorder: Recorder, episode_id: str, *, capture: str, guard: Any) -> None:  # noqa: ANN401
+    def __init__(
+        self,
+        recorder: Recorder,
+        episode_id: str,
+        *,
+        capture: str,
+        guard: Any = None,  # noqa: ANN401
+        redactor: Redactor | None = None,
+    ) -> None:
         self.recorder = recorder
         self.id = episode_id
         self.raw = ids.to_bytes(episode_id)
         self.capture = capture
         self.guard = guard
+        self.redactor = redactor
         self.ended = False
         self.views: dict[str, AgentView] = {}
         self.first_batch = 0
         self.clock: Callable[[], int] = recorder.clock
-        self.plain = capture == "full" and guard is None
+        self.plain = capture == "full" and guard is None and redactor is None
 
-    def put(self, kind: type[kinds.Event], fields: dict[str, Any], payloads: tuple[Any, ...] = ()) -> bool:
+    def put(self, kind: type[kinds.Event], fields: dict[str, Any], payloads: tuple[Payload, ...] = ()) -> bool:
         """Append, unless this capture leaves it out."""
         if self.capture != "full":
             if self.capture == "off" or kind not in _STEPS_ONLY:
                 return False
             for name in _STEPS_DROP.get(kind, ()):
                 fields.pop(name, None)
+        if self.redactor is not None:
+            try:
+                fields = self.redactor.event(fields)
+            except Exception as error:  # too deep, or worse: what cannot be looked through is not written
+                if is_thrown_in(error):
+                    raise
+                return self.recorder.lose(self.raw, error)
+            payloads = tuple(
+                each if each.field is None else Payload(fields[each.field], each.field) for each in payloads
+            )
         return self.recorder.put(self.raw, kind, fields, payloads)
 
     def ask(self, question: str, *args: Any, **named: Any) -> Any:  # noqa: ANN401
@@ -103,10 +125,20 @@ class Episode(AgentView):
         """How many of its events could not be kept so far."""
         return self._core.recorder.lost(self._core.id)
 
-    def _begin(self, header: Header, *, system_prompt: str | None, tools: Any) -> None:  # noqa: ANN401
-        self._core.put(kinds.EpisodeStart, {"at": self._core.clock(), "header": header})
+    def _begin(self, header: Header, *, system_prompt: str | None, tools: Any, at: int | None) -> None:  # noqa: ANN401
+        self._core.put(kinds.EpisodeStart, {"at": self._core.clock() if at is None else at, "header": header})
         if system_prompt is not None or tools is not None:
             self.context("set", system_prompt=system_prompt, tools=tools)
+
+    def _put_at(self, kind: type[kinds.Event], fields: dict[str, Any], at: int | None) -> None:
+        """Append an event of the one turn of an episode that is added as a whole."""
+        core = self._core
+        body = fields.get("args") or fields.get("content") or ""
+        name = "args" if "args" in fields else "content"
+        payloads = (Payload(body, name),) if len(body) >= BIG else ()
+        turn = {} if kind is kinds.EpisodeEnd else {"turn": 1}
+        core.put(kind, {"at": core.clock() if at is None else at, **turn, **fields}, payloads)
+        core.ended = core.ended or kind is kinds.EpisodeEnd
 
     def end(
         self,
@@ -142,7 +174,9 @@ class Episode(AgentView):
         comment: str | None = None,
         by: str | None = None,
     ) -> None:
-        """Add a judgement, at any time: the one thing that may follow the end."""
+        """Add a judgement, at any time: labels are what may follow the end."""
+        if (outcome, score, tag, comment) == (None, None, None, None):
+            raise BadSetting("a label says something", hint="outcome, score, tag or comment")
         if outcome is not None and outcome not in OUTCOMES:
             raise UnknownOutcome(f"outcome is {outcome!r}", hint=f"one of {', '.join(OUTCOMES)}", outcome=outcome)
         fields = {
@@ -151,6 +185,16 @@ class Episode(AgentView):
             "tag": text_or_none(tag), "comment": text_or_none(comment), "by": text_or_none(by),
         }  # fmt: skip
         self._core.put(kinds.Label, fields)
+
+    def relate(self, relation: str, to: Episode | str, *, comment: str | None = None, by: str | None = None) -> None:
+        """Say how this episode stands to another one, at any time: ``depends_on``, ``follows``, or a word of yours."""
+        there = to.id if isinstance(to, Episode) else ids.from_bytes(ids.to_bytes(to))
+        if there == self._core.id:
+            raise BadSetting("an episode has no relation to itself", hint="name another one", episode=there)
+        self._core.put(kinds.Label, {
+            "at": self._core.clock(), "relation": text_of(relation), "to": there,
+            "comment": text_or_none(comment), "by": text_or_none(by),
+        })  # fmt: skip
 
     def __enter__(self) -> Self:
         self._token, self._pid = _current.set(self), os.getpid()

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import msgspec
 from xxhash import xxh3_128_digest
 
+from trackway.recording.redact import Redactor, Tally
 from trackway.schema.codec import encode_fast, exact
 from trackway.schema.outside import is_thrown_in
 from trackway.schema.plain import is_plain, plain
@@ -32,6 +33,7 @@ class Taken(NamedTuple):
     base: str | None
     difference: Difference
     digests: list[bytes]
+    redacted: dict[str, int]
 
 
 class ContextTracker:
@@ -45,8 +47,8 @@ class ContextTracker:
         """The call was recorded: the next one may refer to it."""
         self._base, self._digests = call_id, taken.digests
 
-    def look(self, messages: Iterable[Any]) -> Taken:
-        """The base and the difference to it."""
+    def look(self, messages: Iterable[Any], redactor: Redactor | None = None) -> Taken:
+        """The base and the difference to it, secrets hidden in what is new: what was said before was hidden then."""
         given = list(messages)
         encoded, digests = [], []
         raw = True
@@ -64,8 +66,12 @@ class ContextTracker:
             if not is_plain(given[i]):  # what was said before has been looked at then
                 raw, given = False, [plain(each) for each in given]
                 break
-        new = tuple([msgspec.Raw(encoded[i]) if raw else given[i] for i in fresh])
-        return Taken(self._base if reuse else None, Difference(reuse, new), digests)
+        tally = Tally()
+        if redactor is not None:
+            new = tuple([redactor.value(plain(given[i]), tally) for i in fresh])
+        else:
+            new = tuple([msgspec.Raw(encoded[i]) if raw else given[i] for i in fresh])
+        return Taken(self._base if reuse else None, Difference(reuse, new), digests, dict(tally.counts))
 
 
 def difference(before: Sequence[bytes], now: Sequence[bytes]) -> tuple[Reuse, list[int]]:

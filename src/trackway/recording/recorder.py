@@ -12,7 +12,6 @@ from __future__ import annotations
 import atexit
 import itertools
 import os
-import threading
 import time
 import weakref
 from collections.abc import Callable, Iterable, Mapping
@@ -20,9 +19,14 @@ from typing import Any, Self
 
 from trackway.errors import EpisodeClosed, RecorderClosed, TrackwayError
 from trackway.recording import settings
+from trackway.recording.by_id import FULL_TRACE, ById
 from trackway.recording.episode import Core, Episode
+from trackway.recording.key import tokens_to_hide
 from trackway.recording.losses import Losses
+from trackway.recording.redact import Redactor
+from trackway.recording.tokens import Tokens
 from trackway.schema import ids
+from trackway.schema.episode import EpisodeSummary
 from trackway.schema.events import Event, Header, Parent
 from trackway.schema.outside import is_thrown_in
 from trackway.schema.plain import mapping_of, text_of, text_or_none
@@ -37,7 +41,7 @@ from trackway.store.sealer import Sealed, Sealer
 _TRIES = 5
 
 
-class Recorder:
+class Recorder(ById):
     """Records episodes into one home and store.
 
     >>> import trackway
@@ -58,6 +62,7 @@ class Recorder:
         clock: Callable[[], int] = time.time_ns,
         entropy: Callable[[int], bytes] = os.urandom,
     ) -> None:
+        super().__init__()
         self._ack = settings.one_of("ack", ack, settings.ACKS)
         self.home: Home = settings.home_at(home)
         self.store: Store = settings.store_for(store, self.home)
@@ -70,8 +75,9 @@ class Recorder:
         self._keeper: Keeper | None = None
         self._keeper_pid = 0
         self._numbers = itertools.count(1)
+        self._tokens: Tokens | None = None
         self._journal = Journal(
-            self.home, store_key=self.store.key, clock=clock, entropy=entropy, mapped=settings.maps(journal),
+            self.home, store_key=self.store.key, clock=clock, entropy=entropy, mapped=settings.maps(journal, self.home),
             wake=self._wake, on_loss=self._on_loss,
         )  # fmt: skip
         if not _open:
@@ -93,16 +99,18 @@ class Recorder:
         metadata: Mapping[str, Any] | None = None,
         capture: str = "full",
         guard: Any = None,  # noqa: ANN401
+        redact: Any = None,  # noqa: ANN401
         task_key: str | None = None,
         trial: int | None = None,
         seed: int | None = None,
-        parent: Parent | None = None,
+        parent: Parent | Episode | str | None = None,
         source: str = "sdk",
+        at: int | None = None,
     ) -> Episode:
-        """Begin an episode: one try at one task."""
+        """Begin an episode: one try at one task; ``at`` (UTC nanoseconds) where it began earlier than now."""
         self._check_open()
         settings.one_of("capture", capture, settings.CAPTURES)
-        if settings.is_disabled():
+        if settings.is_disabled(self.home):
             capture = "off"
         episode_id = ids.uuid7(self.clock(), self._entropy(10))
         header = Header(
@@ -110,13 +118,25 @@ class Recorder:
             trial=None if trial is None else settings.number("trial", trial, int),
             seed=None if seed is None else settings.number("seed", seed, int),
             agent=text_or_none(agent), model=text_or_none(model), tags=tuple(text_of(each) for each in tags or ()),
-            metadata=mapping_of(metadata), parent=parent, source=source, capture=capture,
+            metadata=mapping_of(metadata), parent=_parent(parent), source=source, capture=capture,
         )  # fmt: skip
-        episode = Episode(Core(self, episode_id, capture=capture, guard=guard))
-        episode._begin(header, system_prompt=system_prompt, tools=tools)  # noqa: SLF001  the two are one subsystem
+        core = Core(self, episode_id, capture=capture, guard=guard, redactor=self._redactor(redact))
+        episode = self._live[episode_id] = Episode(core)
+        episode._begin(header, system_prompt=system_prompt, tools=tools, at=at)  # noqa: SLF001  the two are one
         return episode
 
-    def resume(self, episode_id: str, *, guard: Any = None) -> Episode:  # noqa: ANN401
+    def _begin_whole(self, task: str, model: str | None, metadata: dict[str, Any], at: int | None) -> Episode:
+        return self.start(task, model=model, metadata=metadata, source=FULL_TRACE, at=at)
+
+    def _redactor(self, redact: Any) -> Redactor | None:  # noqa: ANN401
+        rules = settings.rules_for(redact, self.home)
+        if not rules:
+            return None
+        if self._tokens is None:
+            self._tokens = tokens_to_hide(self.home, self._entropy)
+        return Redactor(rules, self._tokens)
+
+    def resume(self, episode_id: str, *, guard: Any = None, redact: Any = None) -> Episode:  # noqa: ANN401
         """Go on with an episode that has not ended, in this process; a short id or ``last`` will do."""
         self.flush()  # what a dead process left of it comes before what follows
         live = LiveStore(self.home, self.store)
@@ -125,9 +145,21 @@ class Recorder:
             raise EpisodeClosed(
                 f"episode {ids.short(summary.id)} has ended", hint="start a new one", episode=summary.id
             )
-        core = Core(self, summary.id, capture="off" if settings.is_disabled() else summary.capture, guard=guard)
+        episode = self._again(summary, guard=guard, redact=redact)
+        self._live[summary.id] = episode
+        return episode
+
+    def _again(self, summary: EpisodeSummary, *, guard: Any = None, redact: Any = None) -> Episode:  # noqa: ANN401
+        capture = "off" if settings.is_disabled(self.home) else summary.capture
+        core = Core(self, summary.id, capture=capture, guard=guard, redactor=self._redactor(redact))
         core.first_batch = summary.n_steps  # every batch holds a step at least, so this number is beyond all of them
         return Episode(core, turn=summary.n_turns)
+
+    def _afterwards(self, episode_id: str) -> Episode:
+        """An episode to label, ended or not; what others have in their journals of it is theirs to seal."""
+        self._check_open()
+        live = LiveStore(self.home, self.store)
+        return self._again(live.episode(live.resolve(episode_id)))
 
     # --- the append path ----------------------------------------------------------------------------------------
 
@@ -142,8 +174,7 @@ class Recorder:
         except Exception as error:  # the agent goes on, whatever the disk says
             if is_thrown_in(error):
                 raise
-            self._on_loss(error, episode)
-            return False
+            return self.lose(episode, error)
         if self._ack != "process" and not self._journal.is_inside():
             self._make_safe()
         return True
@@ -163,6 +194,11 @@ class Recorder:
         """An id that is unique among all processes: the writer's name and a number, without asking the system."""
         # A forked child has no writer before its first event and must not share its parent's: it draws one each time.
         return f"{prefix}_{self._journal.writer[:10] or self._entropy(5).hex()}{next(self._numbers):x}"
+
+    def lose(self, episode: bytes, error: Exception) -> bool:
+        """Count an event that could not be kept; False, as ``put`` says then."""
+        self._on_loss(error, episode)
+        return False
 
     def lost(self, episode_id: str) -> int:
         """How many events of an episode could not be kept."""
@@ -268,23 +304,17 @@ def _said(error: Exception) -> str:
     return str(error) if isinstance(error, TrackwayError) else f"{type(error).__name__}: {error}"
 
 
-_shared: dict[tuple[str, str], Recorder] = {}
-_sharing = threading.RLock()
 _open: weakref.WeakSet[Recorder] = weakref.WeakSet()
-
-
-def shared_recorder(home: str | os.PathLike[str] | None, store: str | os.PathLike[str] | Store | None) -> Recorder:
-    """This process's recorder for a home and store, made on first use."""
-    place = settings.home_at(home)
-    key = str(place.path), settings.store_for(store, place).key
-    with _sharing:
-        recorder = _shared.get(key)
-        if recorder is None:
-            recorder = _shared[key] = Recorder(home, store=store)
-        return recorder
 
 
 def _wind_down_all() -> None:
     """At interpreter exit. A daemon thread that still records gets a fresh journal, adopted by the next recorder."""
     for recorder in list(_open):
         recorder._wind_down()  # noqa: SLF001  the exit hook is the recorder's own
+
+
+def _parent(given: Parent | Episode | str | None) -> Parent | None:
+    """The episode this one was forked from, by itself or by its id."""
+    if given is None or isinstance(given, Parent):
+        return given
+    return Parent(episode=given.id if isinstance(given, Episode) else ids.from_bytes(ids.to_bytes(given)))

@@ -1,6 +1,7 @@
-"""Where things are kept, by argument, then environment, then default. The only place that reads the environment.
+"""What holds: the argument, then the environment, then the project's file, then the home's, then the default.
 
 ``TRACKWAY_HOME`` the home folder · ``TRACKWAY_STORE`` the store · ``TRACKWAY_DISABLED`` record nothing ·
+``TRACKWAY_REDACT`` hide known secrets · ``TRACKWAY_SETTINGS`` the project's file, empty for none ·
 ``TRACKWAY_JOURNAL`` mmap or append, for file systems that want the plain one.
 """
 
@@ -12,6 +13,8 @@ from pathlib import Path
 from typing import Any, Final, TypeVar
 
 from trackway.errors import BadSetting
+from trackway.recording import settings_file
+from trackway.recording.rules import NONE, Rules, rules_of
 from trackway.schema.plain import described
 from trackway.store import system
 from trackway.store.base import Store
@@ -28,13 +31,13 @@ _NO: Final = ("", "0", "false", "no", "off")
 
 
 def home_at(home: str | os.PathLike[str] | None, environ: Mapping[str, str] | None = None) -> Home:
-    """The home folder: the argument, else ``TRACKWAY_HOME``, else ``~/.trackway``.
+    """The home folder: the argument, else ``TRACKWAY_HOME``, else what the project's file says, else ``~/.trackway``.
 
     A user without a home of their own (a container, a service account) gets a private folder among the temporary ones:
     a recording that may be cleaned away some day is better than none.
     """
     environ = os.environ if environ is None else environ
-    named = home or environ.get("TRACKWAY_HOME")
+    named = home or environ.get("TRACKWAY_HOME") or settings_file.project(environ).home
     if named:
         return Home(Path(named).expanduser().absolute())
     usual = _user_folder(environ) / ".trackway"
@@ -63,25 +66,42 @@ def _user_folder(environ: Mapping[str, str]) -> Path:
 def store_for(
     store: str | os.PathLike[str] | Store | None, home: Home, environ: Mapping[str, str] | None = None
 ) -> Store:
-    """The store: the argument (URL, path or a store), else ``TRACKWAY_STORE``, else the one in the home."""
+    """The store: the argument (URL, path or a store), else ``TRACKWAY_STORE``, else the files', else the home's."""
     environ = os.environ if environ is None else environ
-    named = store or environ.get("TRACKWAY_STORE")
+    named = store or environ.get("TRACKWAY_STORE") or settings_file.load(home, environ).first("store")
     return store_at(Path(named) if isinstance(named, os.PathLike) else named, home)
 
 
-def is_disabled(environ: Mapping[str, str] | None = None) -> bool:
-    """Whether ``TRACKWAY_DISABLED`` says to record nothing."""
+def is_disabled(home: Home, environ: Mapping[str, str] | None = None) -> bool:
+    """Whether ``TRACKWAY_DISABLED``, or else a file, says to record nothing."""
     environ = os.environ if environ is None else environ
-    return environ.get("TRACKWAY_DISABLED", "").strip().lower() not in _NO
+    said = environ.get("TRACKWAY_DISABLED")
+    return bool(settings_file.load(home, environ).first("disabled")) if said is None else _is_yes(said)
 
 
-def maps(journal: str | None, environ: Mapping[str, str] | None = None) -> bool:
+def _is_yes(said: str) -> bool:
+    return said.strip().lower() not in _NO
+
+
+def maps(journal: str | None, home: Home, environ: Mapping[str, str] | None = None) -> bool:
     """Whether the journal is mapped: as asked, else wherever the platform can."""
     environ = os.environ if environ is None else environ
-    wanted = journal or environ.get("TRACKWAY_JOURNAL") or None
+    wanted = journal or environ.get("TRACKWAY_JOURNAL") or settings_file.load(home, environ).first("journal")
     if wanted is None:
         return system.can_map()
     return one_of("journal", wanted, _JOURNALS) == "mmap"
+
+
+def rules_for(redact: Any, home: Home, environ: Mapping[str, str] | None = None) -> Rules:  # noqa: ANN401
+    """What is hidden: the caller's rules and those of the files; False hides nothing, whatever the files say."""
+    if redact is False:
+        return NONE
+    environ = os.environ if environ is None else environ
+    said = environ.get("TRACKWAY_REDACT")
+    if redact is None and said is not None and not _is_yes(said):
+        return NONE
+    known = rules_of(said is not None and _is_yes(said))
+    return settings_file.load(home, environ).rules(environ).plus(known).plus(rules_of(redact))
 
 
 def number(what: str, value: Any, kind: type[N]) -> N:  # noqa: ANN401  a caller's value is anything

@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING, Any, Final
 
 from trackway.errors import BadSetting, EpisodeClosed
 from trackway.recording.messages import ContextTracker
+from trackway.recording.remarks import Remarks, as_bytes
 from trackway.recording.request import ModelRequest
 from trackway.recording.settings import number
 from trackway.schema import events as kinds
 from trackway.schema import ids
-from trackway.schema.canonical import hash_bytes
-from trackway.schema.events import STATUSES, FileState
-from trackway.schema.plain import json_text, mapping_of, plain, text_of, text_or_none
+from trackway.schema.events import STATUSES
+from trackway.schema.execution_step import ExecutionStep
+from trackway.schema.plain import json_text, mapping_of, plain, text_of
 from trackway.store import forks
 from trackway.store.journal import BIG, Payload
 
@@ -43,7 +44,7 @@ class Call:
         return f"Call({self.name!r}, {self.call_id!r})"
 
 
-class AgentView:
+class AgentView(Remarks):
     """What an agent, or one of its sub-agents, records through."""
 
     def __init__(self, core: Core, *, name: str | None = None, turn: int = 0) -> None:
@@ -120,7 +121,7 @@ class AgentView:
         if reported:
             fields["reported"] = True
         self._put(kinds.AssistantToolCall, fields, (Payload(raw, "args"),) if len(raw) >= BIG else ())
-        if self._core.guard is None:
+        if self._core.guard is None or reported:  # what is reported has happened: there is nothing to ask
             return Call(call_id, name, args)
         asked = {"call_id": call_id, "batch": self._batch, "agent": self._name}
         return Call(call_id, name, args, self._verdict(self._core.ask("before", name, args, **asked), call_id))
@@ -154,7 +155,9 @@ class AgentView:
         if exit_code is not None:
             fields["exit_code"] = number("exit_code", exit_code, int)
         if duration_ms is not None:
-            fields["duration_ms"] = number("duration_ms", duration_ms, float)
+            fields["duration_ms"] = (
+                duration_ms if type(duration_ms) is int else number("duration_ms", duration_ms, float)
+            )
         if returned is not None:
             fields["returned"] = plain(returned)
         self._put_text(kinds.ToolResult, content, fields)
@@ -162,6 +165,18 @@ class AgentView:
             return None
         outcome = {"is_error": is_error, "exit_code": exit_code, "status": status}
         return self._verdict(self._core.ask("after", call.name, call.args, content, **outcome), call.call_id)
+
+    def log_step(self, step: ExecutionStep) -> None:
+        """A step as the agent reports it, after the fact (seed 000): a call marked as reported, and its result."""
+        if not isinstance(step, ExecutionStep):
+            raise BadSetting(f"step is a {type(step).__name__}", hint="an ExecutionStep(tool, action, latency_ms)")
+        latency = step.latency_ms if type(step.latency_ms) is int else number("latency_ms", step.latency_ms, float)
+        tokens = None if step.tokens is None else number("tokens", step.tokens, int)
+        call = self.tool_call(step.tool, {"action": step.action}, reported=True)
+        if tokens is not None:
+            usage = {"id": call.call_id, "usage": {"total_tokens": tokens}, "usage_from": "agent"}
+            self._put(kinds.ModelResult, usage)
+        self.tool_result(call, step.observation, is_error=not step.success, duration_ms=latency)
 
     def _verdict(self, verdict: Any, call_id: str) -> Any:  # noqa: ANN401
         if verdict is not None and getattr(verdict, "action", "allow") != "allow":
@@ -204,128 +219,14 @@ class AgentView:
     def _put_context(self, call_id: str, messages: Iterable[Any], fields: dict[str, Any]) -> None:
         """A call with its messages; the next one may refer to it only once it is recorded."""
         with self._context_lock:
-            taken = self._context.look(messages)
+            taken = self._context.look(messages, self._core.redactor)
             reuse, fields["messages"] = taken.difference
+            if taken.redacted:
+                fields["redacted"] = taken.redacted
             if reuse:
                 fields["base"], fields["reuse"] = taken.base, reuse
             if self._put(kinds.ModelCall, fields):
                 self._context.commit(call_id, taken)
-
-    # --- what is known ------------------------------------------------------------------------------------------
-
-    def context(
-        self,
-        op: str,
-        *,
-        system_prompt: str | None = None,
-        tools: Any = None,  # noqa: ANN401
-        text: str | None = None,
-        detail: Any = None,  # noqa: ANN401
-    ) -> None:
-        """A change in what the model sees: set, inject, compact, rewind."""
-        fields = {
-            "op": text_of(op), "system_prompt": text_or_none(system_prompt),
-            "tools": plain(tools), "text": text_or_none(text), "detail": plain(detail),
-        }  # fmt: skip
-        self._put(kinds.Context, fields)
-
-    def reward(
-        self,
-        value: float | None,
-        *,
-        name: str = "reward",
-        scope: str = "step",
-        source: str | None = None,
-        ended: str | None = None,
-    ) -> None:
-        """A number for the step, or with ``scope="episode"`` for the whole; None is not 0."""
-        fields = {
-            "value": None if value is None else number("value", value, float),
-            "name": text_of(name),
-            "scope": text_of(scope),
-        }
-        self._put(kinds.Reward, {**fields, "source": text_or_none(source), "ended": text_or_none(ended)})
-
-    def test_run(
-        self,
-        *,
-        passed: int = 0,
-        failed: int = 0,
-        errors: int = 0,
-        skipped: int = 0,
-        command: str | None = None,
-        pass_rate: float | None = None,
-    ) -> None:
-        """The counts of one execution of tests; the pass rate is derived where it is not given."""
-        given = {"passed": passed, "failed": failed, "errors": errors, "skipped": skipped}
-        counts = {name: number(name, each, int) for name, each in given.items()}
-        judged = counts["passed"] + counts["failed"] + counts["errors"]
-        if pass_rate is None and judged:
-            pass_rate = counts["passed"] / judged
-        rate = None if pass_rate is None else number("pass_rate", pass_rate, float)
-        self._put(kinds.TestRun, {**counts, "command": text_or_none(command), "pass_rate": rate})
-
-    def file_change(
-        self,
-        path: Any,  # noqa: ANN401
-        *,
-        before: bytes | str | None = None,
-        after: bytes | str | None = None,
-        op: str | None = None,
-        mode: int | None = None,
-        new_path: Any = None,  # noqa: ANN401
-        cause: str | None = None,
-        exact: bool = True,
-    ) -> None:
-        """A file before and after; the contents are kept once, by hash. The cause is the call being made, if any."""
-        bodies = [None if each is None else as_bytes(each) for each in (before, after)]
-        if op is None:
-            op = "create" if before is None else "delete" if after is None else "modify"
-        old, new = (None if each is None else FileState(hash=hash_bytes(each), size=len(each)) for each in bodies)
-        if new is not None and mode is not None:
-            new = FileState(hash=new.hash, size=new.size, mode=int(mode))
-        fields = {
-            "op": text_of(op), "path": text_of(plain(path)), "before": old, "after": new, "exact": bool(exact),
-            "cause": self._open_call if cause is None else text_of(cause),
-            "new_path": text_or_none(plain(new_path)),
-        }  # fmt: skip
-        kept = () if self._core.capture != "full" else tuple(Payload(each) for each in bodies if each is not None)
-        self._put(kinds.FileChange, fields, kept)
-
-    def security_flag(
-        self, rule: str, *, severity: str = "warning", where: str | None = None, evidence: str | None = None
-    ) -> None:
-        """A rule that matched, and the text that matched it."""
-        named = {"rule": text_of(rule), "severity": text_of(severity)}
-        self._put(kinds.SecurityFlag, {
-            **named, "where": text_or_none(where),
-            "evidence": text_or_none(evidence),
-        })  # fmt: skip
-
-    def note(self, topic: str, text: Any = None, *, detail: Any = None) -> None:  # noqa: ANN401
-        """A milestone, decision, checkpoint or anything else worth a line; text, or any plain value."""
-        if text is not None and not isinstance(text, str):
-            text, detail = None, text if detail is None else [text, detail]
-        fields = {"topic": text_of(topic), "text": text_or_none(text), "detail": plain(detail)}
-        self._put(kinds.Note, fields)
-
-    def reflection(
-        self,
-        lesson: str,
-        *,
-        signature: str | None = None,
-        tried: str | None = None,
-        times: int | None = None,
-        outcome: str | None = None,
-    ) -> None:
-        """A lesson in words: what was tried, how often, what came back."""
-        fields = {
-            "signature": text_or_none(signature),
-            "tried": text_or_none(tried),
-            "times": None if times is None else number("times", times, int),
-            "outcome": text_or_none(outcome),
-        }
-        self._put(kinds.Reflection, {"lesson": text_of(lesson), **fields})
 
     def agent(self, name: str) -> AgentView:
         """A view for a sub-agent, the same one for the same name: same episode, turns and batches of its own."""
@@ -344,8 +245,3 @@ def args_bytes(args: Any) -> bytes:  # noqa: ANN401
     if isinstance(args, str):
         return as_bytes(args)
     return json_text(args)
-
-
-def as_bytes(text: bytes | str) -> bytes:
-    """UTF-8, lone surrogates included."""
-    return text.encode("utf-8", "surrogatepass") if isinstance(text, str) else bytes(text)

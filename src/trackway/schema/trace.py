@@ -6,6 +6,7 @@ is JSON text kept verbatim; arguments that are no JSON stand in ``args_text`` in
 
 from __future__ import annotations
 
+import time
 from typing import Any
 
 import msgspec
@@ -52,6 +53,13 @@ class ToolCallStep(_Step, frozen=True, kw_only=True, tag="assistant_tool_call"):
         return self.name, raw, self.call_id, self.args_text
 
     @property
+    def raw(self) -> bytes:
+        """The arguments as the model wrote them, JSON or not."""
+        if not isinstance(self.args_text, msgspec.UnsetType):
+            return self.args_text.encode("utf-8", "surrogatepass")
+        return b"" if isinstance(self.args, msgspec.UnsetType) else bytes(self.args)
+
+    @property
     def arguments(self) -> Any:  # noqa: ANN401
         """The arguments as a value; None where they are no JSON."""
         return None if isinstance(self.args, msgspec.UnsetType) else msgspec.json.decode(bytes(self.args))
@@ -93,14 +101,19 @@ class _Wire(msgspec.Struct):
     steps: list[TraceStep]
 
 
+def _now() -> int:
+    """The one clock of this layer: the seed opens a trace now, and so does whoever writes ``FullTrace("t1")``."""
+    return int(time.time())
+
+
 class FullTrace(msgspec.Struct):
-    """A whole turn: what was asked, thought, done, seen and said, in order."""
+    """A whole turn: what was asked, thought, done, seen and said, in order; ``timestamp`` is Unix seconds, now."""
 
     trace_id: str
     model: str = ""
     system_prompt: str = ""
     tools_schema: Any = msgspec.field(default_factory=list)
-    timestamp: int = 0
+    timestamp: int = msgspec.field(default_factory=_now)
     steps: list[TraceStep] = msgspec.field(default_factory=list)
 
     def push_user(self, content: str) -> None:

@@ -1,0 +1,180 @@
+"""``trackway.toml``: the project's, found in the working folder or the nearest one above it, over the home's.
+
+Strict on purpose: a misspelt table would be a rule that hides nothing or a limit that keeps everything, so an unknown
+name is an error wherever the file is read. Rules of ``[redact]`` add up over both files: a project adds to what its
+user hides and cannot take away from it. Everything else is the project's word first.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, Final
+
+import msgspec
+
+from trackway.errors import BadSetting
+from trackway.recording.losses import say
+from trackway.recording.rules import NONE, Rules, literal, pattern, rules_of
+from trackway.store.home import Home
+from trackway.store.retention import Retention
+
+NAME: Final = "trackway.toml"
+
+
+class RedactTable(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """``[redact]``: what is hidden before it is recorded."""
+
+    known: bool = False
+    patterns: dict[str, str] = {}
+    fields: tuple[str, ...] = ()
+    env: tuple[str, ...] = ()
+
+    def rules(self, environ: Mapping[str, str]) -> Rules:
+        """As rules; an environment variable's value is hidden wherever it stands."""
+        whole = rules_of(self.known)
+        for name, expression in self.patterns.items():
+            whole = whole.plus(pattern(name, expression))
+        for name in self.env:
+            whole = whole.plus(literal(name, environ.get(name, "")))
+        return whole.plus(Rules(fields=frozenset(self.fields)))
+
+
+class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What a file says, or both together."""
+
+    home: str | None = None
+    store: str | None = None
+    journal: str | None = None
+    disabled: bool | None = None
+    redact: RedactTable | None = None
+    retention: Retention | None = None
+    prices: dict[str, dict[str, Any]] = {}
+    guard: dict[str, Any] = {}
+
+
+EMPTY: Final = Settings()
+
+
+class Both(msgspec.Struct, frozen=True, kw_only=True):
+    """The project's settings over the home's, and the files they came from."""
+
+    project: Settings = EMPTY
+    home: Settings = EMPTY
+    files: tuple[Path, ...] = ()
+
+    def first(self, name: str) -> Any:  # noqa: ANN401  each name has a type of its own
+        """The project's value, else the home's, else None."""
+        mine = getattr(self.project, name)
+        return getattr(self.home, name) if mine is None else mine
+
+    def rules(self, environ: Mapping[str, str]) -> Rules:
+        """All rules of redaction."""
+        tables = [each.redact.rules(environ) for each in (self.home, self.project) if each.redact is not None]
+        return NONE.plus(tables[0]).plus(tables[-1]) if tables else NONE
+
+    @property
+    def retention(self) -> Retention:
+        """How long episodes are kept."""
+        return self.first("retention") or Retention()
+
+    @property
+    def prices(self) -> dict[str, dict[str, Any]]:
+        """What models cost, by name."""
+        return {**self.home.prices, **self.project.prices}
+
+
+def load(home: Home, environ: Mapping[str, str] | None = None) -> Both:
+    """What the files say now; a file that cannot be understood raises ``BadSetting``, one that is missing is empty."""
+    found = project_file(environ)
+    mine = _read(home.settings)
+    if mine.home is not None:
+        hint = "remove `home` from it; a project's file or TRACKWAY_HOME may say it"
+        raise BadSetting(f"{home.settings}: the home's own file cannot say where the home is", hint=hint)
+    files = [each for each in (found, home.settings) if each is not None and each.exists()]
+    return Both(project=project(environ), home=mine, files=tuple(dict.fromkeys(files)))
+
+
+def project(environ: Mapping[str, str] | None = None) -> Settings:
+    """What the project's file says."""
+    found = project_file(environ)
+    return EMPTY if found is None else _read(found)
+
+
+def project_file(environ: Mapping[str, str] | None = None) -> Path | None:
+    """The project's file: the one ``TRACKWAY_SETTINGS`` names, else the nearest from the working folder upwards."""
+    environ = os.environ if environ is None else environ
+    named = environ.get("TRACKWAY_SETTINGS")
+    if named is not None:
+        return _named(named)
+    try:
+        here = Path.cwd()
+    except OSError:  # the folder was removed under us
+        return None
+    for folder in (here, *here.parents):
+        try:
+            owner = (folder / NAME).stat().st_uid
+        except OSError:
+            continue
+        if owner in (os.getuid(), 0) or not os.getuid():
+            return folder / NAME
+        _warn(folder / NAME)
+        return None
+    return None
+
+
+def _named(named: str) -> Path | None:
+    if not named:
+        return None
+    path = Path(named).expanduser().absolute()
+    if not path.is_file():
+        raise BadSetting(f"TRACKWAY_SETTINGS names {path}, which is no file", hint="unset it, or make the file")
+    return path
+
+
+@lru_cache(maxsize=8)
+def _warn(path: Path) -> None:
+    say(f"{path} belongs to somebody else and is not read (to trust it: TRACKWAY_SETTINGS={path})")
+
+
+def _read(path: Path) -> Settings:
+    try:
+        there = path.stat()
+    except (FileNotFoundError, NotADirectoryError):
+        return EMPTY
+    except OSError as error:
+        raise BadSetting(f"{path} cannot be read: {error.strerror}", hint="see its owner and mode") from error
+    return _parsed(path, (there.st_mtime_ns, there.st_size, there.st_ino))
+
+
+@lru_cache(maxsize=8)
+def _parsed(path: Path, _stamp: tuple[int, int, int]) -> Settings:
+    """The file's settings, parsed anew when its stamp changes."""
+    import tomllib
+
+    try:
+        tree = tomllib.loads(path.read_text(encoding="utf-8"))
+        found = msgspec.convert(_absolute(tree, path.parent), Settings)
+        _ = found.redact and found.redact.rules({})  # a pattern that is none is said here, where its file is known
+    except OSError as error:
+        raise BadSetting(f"{path} cannot be read: {error.strerror}", hint="see its owner and mode") from error
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError, msgspec.ValidationError, BadSetting) as error:
+        raise BadSetting(f"{path}: {_said(error)}", hint="docs/settings.md lists what may stand there") from error
+    return found
+
+
+def _said(error: Exception) -> str:
+    return error.message if isinstance(error, BadSetting) else str(error)
+
+
+def _absolute(tree: dict[str, Any], folder: Path) -> dict[str, Any]:
+    """Paths in a file are meant from where the file is."""
+    home = tree.get("home")
+    if isinstance(home, str):
+        tree["home"] = str(folder / Path(home).expanduser())
+    store = tree.get("store")
+    if isinstance(store, str) and ":" not in store:
+        tree["store"] = str(folder / Path(store).expanduser())
+    return tree
