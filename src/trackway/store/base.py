@@ -11,6 +11,7 @@ from typing import Any, Final, NamedTuple, Protocol
 
 import msgspec
 
+from trackway.errors import EventRefused
 from trackway.schema.episode import EpisodeSummary
 from trackway.schema.events import Event
 from trackway.store.record import START, Position, RawRecord
@@ -29,6 +30,20 @@ class Batch(NamedTuple):
     about: dict[str, Any] | None = None
     start: Position = START
     position: Position | None = None
+
+
+class Dropped(NamedTuple):
+    """What was deleted: the episodes that were there, their events, the blobs nobody else needs, the bytes of both."""
+
+    ids: tuple[str, ...] = ()
+    events: int = 0
+    blobs: int = 0
+    bytes: int = 0
+
+
+def late(episode_id: str) -> EventRefused:
+    """Why an event of a dropped episode is refused; its bytes go to quarantine."""
+    return EventRefused(f"episode {episode_id} was pruned before this came", episode=episode_id)
 
 
 class Query(msgspec.Struct, frozen=True, kw_only=True):
@@ -107,6 +122,14 @@ class Store(Protocol):
 
     def blob(self, name: str) -> Iterator[bytes]:
         """A blob's bytes, piece by piece; raises ``BlobNotFound``."""
+        ...
+
+    def drop(self, episode_ids: Iterable[str]) -> Dropped:
+        """Delete episodes and the blobs nobody else needs, in one transaction; ids that are not there are passed over.
+
+        Positions stay, so that no journal is sealed again. An event that comes after is refused, unless it comes with
+        the episode's start: then the episode begins anew.
+        """
         ...
 
     def close(self) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextlib
 import time
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any, Self
 
 import msgspec
@@ -22,7 +22,7 @@ from trackway.schema.codec import decode, exact_hook
 from trackway.schema.episode import EpisodeSummary, fold
 from trackway.schema.events import Event
 from trackway.store import forks, record
-from trackway.store.base import ALL, Batch, Query, Store
+from trackway.store.base import ALL, Batch, Dropped, Query, Store
 from trackway.store.home import Home
 from trackway.store.record import Position
 from trackway.store.tail import Tails
@@ -184,6 +184,10 @@ class LiveStore:
     def position(self, writer: str) -> Position:
         """How far a writer's journal is sealed."""
         return self.store.position(writer)
+
+    def drop(self, episode_ids: Iterable[str]) -> Dropped:
+        """From the store; what is in journals is not looked at (``trackway.store.prune`` does)."""
+        return self.store.drop(episode_ids)
 
     def close(self) -> None:
         """Let go of the store."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from blake3 import blake3
 
@@ -13,11 +13,12 @@ from trackway.schema import ids
 from trackway.schema.canonical import digest_of
 from trackway.schema.codec import BLOBS, Encoded, decode, numbered
 from trackway.schema.episode import EpisodeSummary, fold
-from trackway.schema.events import Event
+from trackway.schema.events import EpisodeStart, Event, FileChange
 from trackway.store import forks, record
-from trackway.store.base import ALL, Batch, Query
-from trackway.store.payloads import APART, put_together, take_apart
+from trackway.store.base import ALL, Batch, Dropped, Query, late
+from trackway.store.payloads import APART, left_out, put_together, references, take_apart
 from trackway.store.record import Position
+from trackway.store.sqlite_seal import file_digests
 
 _instances = itertools.count(1)
 
@@ -32,6 +33,8 @@ class MemoryStore:
         self._summaries: dict[str, EpisodeSummary] = {}
         self._positions: dict[str, Position] = {}
         self._blobs: dict[bytes, bytes] = {}
+        self._needs: dict[str, set[bytes]] = {}
+        self._dropped: set[str] = set()
 
     def seal(self, batch: Batch) -> int:
         """Take the batch whole; what fails leaves nothing behind but unreferenced blobs."""
@@ -40,8 +43,10 @@ class MemoryStore:
             if batch.writer and stored != batch.start:
                 raise StoreTrouble(f"writer {batch.writer} is sealed up to {stored}, the batch starts at {batch.start}")
             ready = list(self._ready(batch))
+            self._check_not_dropped(ready)
             for episode, encoded in ready:
                 self._episodes.setdefault(episode, []).append(encoded)
+                self._needs.setdefault(episode, set()).update(_needed(encoded))
             for episode, group in itertools.groupby(ready, lambda each: each[0]):
                 summary = self._summaries.get(episode) or EpisodeSummary(id=episode)
                 self._summaries[episode] = fold(summary, [self._decode(each) for _, each in group])
@@ -106,11 +111,41 @@ class MemoryStore:
             raise EpisodeNotFound(f"no episode {episode_id}", hint="trackway ls", ref=episode_id)
         events = self._episodes[episode_id]
         for seq in range(after + 1, len(events)):
+            if self._episodes.get(episode_id) is not events:
+                raise EpisodeNotFound(f"episode {episode_id} was deleted while it was read", ref=episode_id)
             yield from numbered([self._decode(events[seq])], seq)
 
     def blob(self, name: str) -> Iterator[bytes]:
         """A blob's bytes; raises ``BlobNotFound``."""
         yield from self._fetch(digest_of(name))
 
+    def drop(self, episode_ids: Iterable[str]) -> Dropped:
+        """Delete episodes and the blobs nobody else needs."""
+        with self._lock:
+            gone = [each for each in dict.fromkeys(episode_ids) if each in self._episodes]
+            bodies = [encoded.body for each in gone for encoded in self._episodes.pop(each)]
+            needed = set[bytes]().union(*(self._needs.pop(each) for each in gone))
+            for each in gone:
+                del self._summaries[each]
+            self._dropped.update(gone)
+            free = needed.difference(*self._needs.values()) & self._blobs.keys()
+            size = sum(map(len, bodies)) + sum(len(self._blobs.pop(each)) for each in free)
+            return Dropped(tuple(gone), len(bodies), len(free), size)
+
+    def _check_not_dropped(self, ready: list[tuple[str, Encoded]]) -> None:
+        for episode in {each for each, _ in ready} & self._dropped:
+            if not any(type(self._decode(each)) is EpisodeStart for name, each in ready if name == episode):
+                raise late(episode)
+            self._dropped.discard(episode)
+
     def close(self) -> None:
         """Nothing to let go of: what it holds stays readable."""
+
+
+def _needed(encoded: Encoded) -> set[bytes]:
+    """The blobs an event needs: those it refers to, and those a file change names."""
+    found = references(encoded.body) if encoded.flags & BLOBS else set()
+    event = decode(encoded, left_out)
+    if isinstance(event, FileChange):
+        found |= file_digests(event)
+    return found

@@ -82,7 +82,16 @@ CREATE UNIQUE INDEX chunks_of_blob ON chunks (blob, i);
 CREATE TABLE blob_refs (blob INTEGER NOT NULL, episode INTEGER NOT NULL, PRIMARY KEY (blob, episode)) WITHOUT ROWID;
 """
 
-MIGRATIONS: Final = (_M001,)
+# 2: episodes can be dropped. Their ids stay, so that an event that comes late is not taken for a new episode; what
+# belongs to one episode is found without looking at all others.
+_M002: Final = """
+CREATE TABLE dropped (uuid BLOB PRIMARY KEY) WITHOUT ROWID;
+CREATE INDEX blob_refs_of_episode ON blob_refs (episode);
+CREATE INDEX tools_of_episode ON episode_tools (episode);
+CREATE INDEX tags_of_episode ON episode_tags (episode);
+"""
+
+MIGRATIONS: Final = (_M001, _M002)
 
 
 def check_version(connection: sqlite3.Connection, path: Path) -> int:

@@ -11,7 +11,7 @@ import contextlib
 import os
 import sqlite3
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, Final
 
@@ -23,11 +23,12 @@ from trackway.schema.episode import EpisodeSummary
 from trackway.schema.events import Event
 from trackway.schema.version import STORE
 from trackway.store import forks, record, sqlite_blobs, system
-from trackway.store.base import ALL, SORTS, Batch, Query
+from trackway.store.base import ALL, SORTS, Batch, Dropped, Query
 from trackway.store.frames import Frame, Packer, check
 from trackway.store.migrations import check_version, migrate
 from trackway.store.payloads import put_together
 from trackway.store.record import Position
+from trackway.store.sqlite_drop import Dropping
 from trackway.store.sqlite_seal import Sealing, decode_summary
 
 _BUSY_MS: Final = 60_000
@@ -36,6 +37,7 @@ _WAL_LIMIT: Final = 64 << 20
 _POSITION = 'SELECT activation, "offset" FROM writers WHERE writer = ?'
 _SUMMARY = "SELECT summary FROM episodes WHERE uuid = ?"
 _NUMBER = "SELECT id FROM episodes WHERE uuid = ?"
+_NEXT_SEQ = "SELECT id, next_seq FROM episodes WHERE uuid = ?"
 _NEWEST = "SELECT uuid FROM episodes ORDER BY started_at DESC, uuid DESC LIMIT 1"
 _BETWEEN = "SELECT uuid FROM episodes WHERE uuid BETWEEN ? AND ? LIMIT 10"
 _ENDING = "SELECT uuid FROM episodes WHERE substr(hex(uuid), ?) = ? LIMIT 10"
@@ -55,6 +57,7 @@ class SqliteStore:
         self._lock = threading.RLock()
         self._packer = Packer()
         self._words: dict[str, int] = {}
+        self._version = 0
         self._connection: sqlite3.Connection | None = None
         self._writable = False
         forks.watch(self, forks.STORE)
@@ -64,13 +67,27 @@ class SqliteStore:
     def seal(self, batch: Batch) -> int:
         """Store the batch and its position in one transaction, on the disk when this returns."""
         with self._lock:
+            with self.changing() as connection:
+                words = self._known_words(connection)
+                count = Sealing(connection, self._packer, words).take(batch)
+            self._words = words
+            return count
+
+    def drop(self, episode_ids: Iterable[str]) -> Dropped:
+        """Delete episodes and the blobs nobody else needs, their bytes overwritten, in one transaction."""
+        with self.changing() as connection:
+            return Dropping(connection).take(episode_ids)
+
+    @contextlib.contextmanager
+    def changing(self) -> Iterator[sqlite3.Connection]:
+        """A transaction that writes: on the disk when it ends, or nothing of it. For this subsystem only."""
+        with self._lock:
             connection = self._open_for_writing()
-            words = dict(self._words)
             try:
                 if connection.in_transaction:  # left by an exception that struck inside the handling of another
                     connection.execute("ROLLBACK")
                 connection.execute("BEGIN IMMEDIATE")
-                count = Sealing(connection, self._packer, words).take(batch)
+                yield connection
                 connection.execute("COMMIT")
             except BaseException as error:
                 if connection.in_transaction:
@@ -78,8 +95,13 @@ class SqliteStore:
                 if isinstance(error, sqlite3.OperationalError):
                     raise self._unavailable(error) from error
                 raise
-            self._words = words
-            return count
+
+    def _known_words(self, connection: sqlite3.Connection) -> dict[str, int]:
+        """The words met so far, to be added to; none once another process has written: it may have dropped some."""
+        (version,) = connection.execute("PRAGMA data_version").fetchone()
+        known = dict(self._words) if version == self._version else {}
+        self._version = version
+        return known
 
     def checkpoint(self) -> None:
         """Move the write-ahead log into the file, as far as readers allow."""
@@ -129,7 +151,7 @@ class SqliteStore:
         while True:
             piece = self._frame_with(number, wanted) or self._tail_from(number, wanted)
             # Between the two questions a sealer may have moved the tail into a frame: ask once more before ending.
-            piece = piece or self._frame_with(number, wanted)
+            piece = piece or self._frame_with(number, wanted) or self._late(episode_id, number, wanted)
             if not piece:
                 return
             yield from piece
@@ -144,6 +166,19 @@ class SqliteStore:
             frame = Frame(*rows[0][:5])
             events = self._packer.unpack(frame, where=f"frame {number}/{first}", hook=put_together(self._fetch))
         return numbered(events, first)[wanted - first :]
+
+    def _late(self, episode_id: str, number: int, wanted: int) -> list[Event]:
+        """What came while we looked; none at the end. An end that comes too soon is never taken for one."""
+        rows = self._rows(_NEXT_SEQ, (ids.to_bytes(episode_id),))
+        if not rows or rows[0][0] != number:
+            raise EpisodeNotFound(f"episode {episode_id} was deleted while it was read", ref=episode_id)
+        if rows[0][1] <= wanted:
+            return []
+        piece = self._frame_with(number, wanted) or self._tail_from(number, wanted)
+        if not piece:
+            where = f"event {wanted} of episode {episode_id}"
+            raise StoreDamaged(f"{where} is missing", hint="trackway verify", where=where)
+        return piece
 
     def _tail_from(self, number: int, wanted: int) -> list[Event]:
         events: list[Event] = []
@@ -200,6 +235,9 @@ class SqliteStore:
                 connection.execute("PRAGMA auto_vacuum=INCREMENTAL")
             connection.execute("PRAGMA journal_mode=WAL")
             connection.execute("PRAGMA synchronous=FULL")
+            connection.execute(
+                "PRAGMA secure_delete=ON"
+            )  # what is deleted is gone: overwritten in the same transaction
             connection.execute(f"PRAGMA journal_size_limit={_WAL_LIMIT}")
             migrate(connection, version)
             self._writable = True
@@ -243,7 +281,7 @@ class SqliteStore:
     def close(self) -> None:
         """Let go of the file; the next question opens it again."""
         with self._lock:
-            connection, self._connection, self._writable = self._connection, None, False
+            connection, self._connection, self._writable, self._words = self._connection, None, False, {}
             if connection is not None:
                 connection.close()
 

@@ -34,6 +34,7 @@ from trackway.store.frames import (
 )
 from trackway.store.payloads import APART, left_out, references, take_apart
 from trackway.store.record import EPISODE, PLAIN_EVENT, Position, Record
+from trackway.store.sqlite_drop import check_not_dropped
 
 _decode_summary = msgspec.msgpack.Decoder(EpisodeSummary).decode
 
@@ -160,8 +161,8 @@ class Sealing:
         return sqlite_blobs.keep(self._connection, self._packer, body)
 
     def _write(self, uuid: bytes, group: _Group) -> None:
-        row = self._row(uuid)
         events = group.events()
+        row = self._row(uuid, events)
         summary = fold(row.summary, events)
         for event in events:
             if type(event) is FileChange:
@@ -183,11 +184,12 @@ class Sealing:
         for digest in group.digests:
             sqlite_blobs.refer(self._connection, digest, row.id)
 
-    def _row(self, uuid: bytes) -> Row:
+    def _row(self, uuid: bytes, events: list[Event]) -> Row:
         found = self._connection.execute(_EPISODE, (uuid,)).fetchone()
         if found is not None:
             number, next_seq, tail_bytes, tail_events, body = found
             return Row(number, next_seq, tail_bytes, tail_events, decode_summary(body))
+        check_not_dropped(self._connection, uuid, events)
         added = self._connection.execute(_NEW_EPISODE, (uuid,)).lastrowid or 0
         return Row(added, 0, 0, 0, EpisodeSummary(id=ids.from_bytes(uuid)))
 

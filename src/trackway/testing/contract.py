@@ -13,7 +13,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from trackway.errors import BlobNotFound, EpisodeNotFound, TrackwayError
+from trackway.errors import BlobNotFound, EpisodeNotFound, EventRefused, TrackwayError
 from trackway.schema import events as kinds
 from trackway.schema import ids
 from trackway.schema.canonical import hash_bytes
@@ -162,6 +162,66 @@ class StoreContract:
 
         assert bare(store.events(_ID)) == [change]
         assert b"".join(store.blob(state.hash)) == whole
+
+    def test_drops_what_only_the_episode_needs(self, store: Store) -> None:
+        """An episode goes with the blobs it alone needs; those of others stay, and so do positions."""
+        own, shared, state = "own " * 2000, "shared " * 2000, kinds.FileState(hash=hash_bytes(b"file"), size=4)
+        part = Record(meta_of(BLOB_PART, 0, 1), ids.to_bytes(_ID) + pack_blob_part(1, b"file", last=True))
+        events = [
+            *small_episode(),
+            kinds.ToolResult(call_id="c", content=own, n=6),
+            kinds.ToolResult(call_id="d", content=shared, n=7),
+            kinds.FileChange(op="create", path="a", after=state, n=8),
+        ]
+        others = [*small_episode(), kinds.ToolResult(call_id="e", content=shared, n=6)]
+        store.seal(Batch([part, *records(_ID, events)], "w1", {}, START, Position(1, 500)))
+        store.seal(Batch(records(_OTHER, others)))
+
+        gone = store.drop([_ID, _ID, ids.uuid7(1, bytes(10))])
+
+        assert (gone.ids, gone.events, gone.blobs) == ((_ID,), len(events), 2)
+        assert gone.bytes > 0
+        assert [each.id for each in store.episodes()] == [_OTHER]
+        assert store.find(_ID) == []
+        for name in (hash_bytes(own.encode()), state.hash):
+            with pytest.raises(BlobNotFound):
+                list(store.blob(name))
+        with pytest.raises(EpisodeNotFound):
+            list(store.events(_ID))
+        assert bare(store.events(_OTHER)) == others
+        assert store.position("w1") == Position(1, 500)
+        assert [each.id for each in store.episodes(Query(tool="bash", tag="nightly"))] == [_OTHER]
+        assert store.drop([_ID]).ids == ()
+        last = store.drop([_OTHER])
+        assert (last.ids, last.blobs) == ((_OTHER,), 1)
+        assert list(store.episodes()) == []
+
+    def test_what_comes_late_is_no_episode(self, store: Store) -> None:
+        """An event for a dropped episode is refused with its whole batch; the episode's start begins it anew."""
+        store.seal(Batch(records(_ID, small_episode())))
+        store.drop([_ID])
+        label = kinds.Label(outcome="success", n=7)
+
+        with pytest.raises(EventRefused, match="pruned"):
+            store.seal(Batch([*records(_OTHER, small_episode()), *records(_ID, [label])]))
+
+        assert list(store.episodes()) == []
+        store.seal(Batch(records(_ID, small_episode())))
+        store.seal(Batch(records(_ID, [label])))
+        assert store.episode(_ID).outcome == "success"
+        assert bare(store.events(_ID)) == [*small_episode(), label]
+
+    def test_a_reader_is_told_when_its_episode_goes(self, store: Store) -> None:
+        """An episode that is dropped while it is read does not just end."""
+        notes = [kinds.Note(topic=f"{i}", n=i, writer="w") for i in range(600)]
+        store.seal(Batch(records(_ID, notes)))
+        reading = store.events(_ID)
+        next(reading)
+
+        store.drop([_ID])
+
+        with pytest.raises(EpisodeNotFound):
+            list(reading)
 
     def test_unknown_kinds_and_fields_survive(self, store: Store) -> None:
         """A newer version's events pass through unchanged, byte for byte where the kind is unknown."""
