@@ -141,6 +141,8 @@ def test_system_prompt_tools_and_model_are_the_calls_own_or_what_stood() -> None
 class Watched(str):
     """Text that can be seen to go."""
 
+    __slots__ = ("__weakref__",)
+
 
 def test_other_events_are_not_kept() -> None:
     """Reading one context of a stream holds on to calls and contexts only."""
