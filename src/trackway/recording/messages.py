@@ -1,13 +1,14 @@
-"""What is new in a model's context: each message is encoded and compared with the previous call by a fast digest.
+"""What is new in a model's context: each message is encoded and compared with earlier calls by a fast digest.
 
-Only new messages are recorded; the rest is named by its place in the call before. Object identity is never trusted (a
-message may be edited in place) and neither is ``==`` (1 == True): equal bytes are equal messages.
+Only new messages are recorded; the rest is named by its place in the call it has most in common with. Object identity
+is never trusted (a message may be edited in place) and neither is ``==`` (1 == True): equal bytes are equal messages.
 """
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterable, Sequence
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import msgspec
 from xxhash import xxh3_128_digest
@@ -36,16 +37,45 @@ class Taken(NamedTuple):
     redacted: dict[str, int]
 
 
+class _Base(NamedTuple):
+    """A call that others may refer to."""
+
+    call_id: str
+    digests: list[bytes]
+
+
+_NO_BASE: Final = _Base("", [])
+_REMEMBERED: Final = 8
+
+
 class ContextTracker:
-    """The digests of one agent's last call that was recorded. Not thread-safe: the view locks."""
+    """The digests of an agent's last few calls that were recorded. Not thread-safe: the view locks.
+
+    A few and not one: agents ask other things in between (a title, a summary), rewind, and go on where they were.
+    """
 
     def __init__(self) -> None:
-        self._base: str | None = None
-        self._digests: list[bytes] = []
+        self._bases: deque[_Base] = deque(maxlen=_REMEMBERED)
 
     def commit(self, call_id: str, taken: Taken) -> None:
-        """The call was recorded: the next one may refer to it."""
-        self._base, self._digests = call_id, taken.digests
+        """The call was recorded: the next ones may refer to it."""
+        for i, known in enumerate(self._bases):
+            if known.call_id == taken.base and known.digests == taken.digests[: len(known.digests)]:
+                del self._bases[i]  # the new one says all that it said
+                break
+        self._bases.append(_Base(call_id, taken.digests))
+
+    def _nearest(self, digests: list[bytes]) -> _Base:
+        """The call that has most in common with this one, the last of those that have."""
+        if not self._bases:
+            return _NO_BASE
+        last = self._bases[-1]
+        size = len(last.digests)
+        # The usual case, without counting: it goes on from the last one, and no other is long enough to have more.
+        if digests[:size] == last.digests and all(len(known.digests) <= size for known in self._bases):
+            return last
+        wanted = frozenset(digests)
+        return max(reversed(self._bases), key=lambda known: len(wanted.intersection(known.digests)))
 
     def look(self, messages: Iterable[Any], redactor: Redactor | None = None) -> Taken:
         """The base and the difference to it, secrets hidden in what is new: what was said before was hidden then."""
@@ -61,7 +91,8 @@ class ContextTracker:
                 body, raw = encode_fast(exact(plain(each))), False
             encoded.append(body)
             digests.append(xxh3_128_digest(body))
-        reuse, fresh = difference(self._digests, digests)
+        base = self._nearest(digests)
+        reuse, fresh = difference(base.digests, digests)
         for i in fresh:
             if not is_plain(given[i]):  # what was said before has been looked at then
                 raw, given = False, [plain(each) for each in given]
@@ -71,7 +102,7 @@ class ContextTracker:
             new = tuple([redactor.value(plain(given[i]), tally) for i in fresh])
         else:
             new = tuple([msgspec.Raw(encoded[i]) if raw else given[i] for i in fresh])
-        return Taken(self._base if reuse else None, Difference(reuse, new), digests, dict(tally.counts))
+        return Taken(base.call_id if reuse else None, Difference(reuse, new), digests, dict(tally.counts))
 
 
 def difference(before: Sequence[bytes], now: Sequence[bytes]) -> tuple[Reuse, list[int]]:

@@ -17,8 +17,8 @@ from trackway.schema.events import Event
 from trackway.schema.version import SCHEMA
 from trackway.store import forks
 
-FULL_BYTES: Final = 64 << 10
-FULL_EVENTS: Final = 256
+FULL_BYTES: Final = 256 << 10
+FULL_EVENTS: Final = 1024
 _LEVEL: Final = 3
 _ARRAY32: Final = b"\xdd"
 _SIGN: Final = 1 << 63

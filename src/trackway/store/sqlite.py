@@ -104,9 +104,10 @@ class SqliteStore:
         return known
 
     def checkpoint(self) -> None:
-        """Move the write-ahead log into the file, as far as readers allow."""
+        """Give back the pages that tails have left, and move the write-ahead log into the file, as readers allow."""
         with self._lock:
             if self._connection is not None and self._writable:
+                self._connection.executescript("PRAGMA incremental_vacuum")  # execute() would free one page only
                 self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
 
     # --- reading ------------------------------------------------------------------------------------------------
