@@ -20,9 +20,17 @@ _HOME = {
     "Query": "trackway.store.base",
     "Event": "trackway.schema.events",
     "EpisodeSummary": "trackway.schema.episode",
+    "ExecutionStep": "trackway.schema.execution_step",
     "FullTrace": "trackway.schema.trace",
+    "TraceStep": "trackway.schema.trace",
+    "FileDiff": "trackway.schema.trajectory",
+    "TrajectoryRecord": "trackway.schema.trajectory",
+    "TrajectoryStep": "trackway.schema.trajectory",
+    "TrajectoryLogger": "trackway.recording.trajectory_logger",
     "Step": "trackway.read.steps",
     "steps": "trackway.read.steps",
+    "trajectory": "trackway.read.trajectory",
+    "timeline": "trackway.read.timeline",
     "trace": "trackway.read.trace",
     "TrackwayError": "trackway.errors",
 }
@@ -33,16 +41,24 @@ if TYPE_CHECKING:
     from trackway.errors import TrackwayError as TrackwayError
     from trackway.read.steps import Step as Step
     from trackway.read.steps import steps as steps
+    from trackway.read.timeline import timeline as timeline
     from trackway.read.trace import trace as trace
+    from trackway.read.trajectory import trajectory as trajectory
     from trackway.recording.api import record as record
     from trackway.recording.episode import Episode as Episode
     from trackway.recording.episode import current as current
     from trackway.recording.recorder import Recorder as Recorder
     from trackway.recording.settings import open_store as open_store
     from trackway.recording.tools import tool as tool
+    from trackway.recording.trajectory_logger import TrajectoryLogger as TrajectoryLogger
     from trackway.schema.episode import EpisodeSummary as EpisodeSummary
     from trackway.schema.events import Event as Event
+    from trackway.schema.execution_step import ExecutionStep as ExecutionStep
     from trackway.schema.trace import FullTrace as FullTrace
+    from trackway.schema.trace import TraceStep as TraceStep
+    from trackway.schema.trajectory import FileDiff as FileDiff
+    from trackway.schema.trajectory import TrajectoryRecord as TrajectoryRecord
+    from trackway.schema.trajectory import TrajectoryStep as TrajectoryStep
     from trackway.store.base import Query as Query
 
 

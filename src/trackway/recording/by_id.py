@@ -75,10 +75,11 @@ class ById:
             found = self.resume(episode_id)
             # Held by us, since nobody else holds it: its turns and batches go on with the next step.
             self._resumed[found.id] = self._resumed[episode_id] = found
-        if found.ended:
-            for name in [name for name, each in self._resumed.items() if each is found]:
-                del self._resumed[name]
         return found
+
+    def over(self, episode_id: str) -> None:
+        """The episode has ended: it is held no longer."""
+        self._resumed = {name: each for name, each in self._resumed.items() if each.id != episode_id}
 
     # --- judgements, at any time --------------------------------------------------------------------------------
 

@@ -138,7 +138,9 @@ class Episode(AgentView):
         payloads = (Payload(body, name),) if len(body) >= BIG else ()
         turn = {} if kind is kinds.EpisodeEnd else {"turn": 1}
         core.put(kind, {"at": core.clock() if at is None else at, **turn, **fields}, payloads)
-        core.ended = core.ended or kind is kinds.EpisodeEnd
+        if kind is kinds.EpisodeEnd:
+            core.ended = True
+            core.recorder.over(core.id)
 
     def end(
         self,
@@ -163,7 +165,7 @@ class Episode(AgentView):
         }  # fmt: skip
         core.ended = True
         core.put(kinds.EpisodeEnd, fields)
-        core.recorder.tell_losses(core.id)
+        core.recorder.over(core.id)
 
     def label(
         self,

@@ -204,8 +204,9 @@ class Recorder(ById):
         """How many events of an episode could not be kept."""
         return self._losses.count(episode_id)
 
-    def tell_losses(self, episode_id: str) -> None:
-        """Say what was lost, once the episode is over."""
+    def over(self, episode_id: str) -> None:
+        """The episode has ended: it is held no longer, and what was lost of it is said."""
+        super().over(episode_id)
         self._losses.tell(episode_id, self.clock())
 
     def _on_loss(self, error: Exception, episode: bytes) -> None:
