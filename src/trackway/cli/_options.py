@@ -36,17 +36,22 @@ def utc(command: Command) -> Command:
     return click.option("--utc", is_flag=True, is_eager=True, help="Times in UTC, not local.")(command)
 
 
+def lift(command: Command) -> Command:
+    """``--lift``: what was redacted in the clear, for whoever has the key."""
+    return click.option("--lift", is_flag=True, help="Redacted text in the clear; takes the home's key.")(command)
+
+
 def examples(*lines: str) -> str:
     """The end of a help page."""
     return "\b\nExamples:\n" + "\n".join(f"  {line}" for line in lines)
 
 
 @contextmanager
-def opened(home: str | None, store: str | None) -> Iterator[LiveStore]:
+def opened(home: str | None, store: str | None, *, lift: bool = False) -> Iterator[LiveStore]:
     """The store to read, running episodes included."""
     from trackway.recording.settings import open_store
 
-    live = open_store(store, home=home)
+    live = open_store(store, home=home, lift=lift)
     try:
         yield live
     finally:

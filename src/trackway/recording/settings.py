@@ -120,9 +120,14 @@ def one_of(what: str, value: str, known: tuple[str, ...]) -> str:
 
 
 def open_store(
-    store: str | os.PathLike[str] | Store | None = None, *, home: str | os.PathLike[str] | None = None
+    store: str | os.PathLike[str] | Store | None = None,
+    *,
+    home: str | os.PathLike[str] | None = None,
+    lift: bool = False,
 ) -> LiveStore:
     """Open a store to read: what is sealed and what running processes have in their journals.
+
+    With ``lift``, what was redacted stands in the clear again: that takes the key, which is in the home.
 
     >>> import trackway
     >>> store = trackway.open_store()
@@ -130,4 +135,9 @@ def open_store(
     []
     """
     place = home_at(home)
-    return LiveStore(place, store_for(store, place))
+    if not lift:
+        return LiveStore(place, store_for(store, place))
+    from trackway.recording.key import tokens_to_lift
+    from trackway.recording.lifting import LiftingStore
+
+    return LiftingStore(place, store_for(store, place), tokens_to_lift(place))
