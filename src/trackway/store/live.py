@@ -48,6 +48,12 @@ class LiveStore:
             self._tails.refresh(self.store.position)
             return {ids.from_bytes(each) for each in self._tails.episodes()}
 
+    def unsealed(self) -> set[str]:
+        """The episodes of which a living process has recorded something that is not in the store yet."""
+        with self._lock:
+            self._tails.refresh(self.store.position)
+            return {ids.from_bytes(each) for each in self._tails.of_the_living()}
+
     def _waiting(self, episode_id: str) -> list[Event]:
         """The events of an episode that are in journals, as of the last look."""
         events: list[Event] = []

@@ -147,6 +147,10 @@ class Tails:
         """The episodes that have something in a tail."""
         return {episode for each in self._known.values() for episode in each.records}
 
+    def of_the_living(self) -> set[bytes]:
+        """The episodes that have something in the tail of a living writer."""
+        return {episode for writer in self.alive & self._known.keys() for episode in self._known[writer].records}
+
     def of(self, episode: bytes) -> Iterator[list[Record]]:
         """The records of an episode, one list per writer."""
         for each in self._known.values():
