@@ -177,6 +177,13 @@ def encoded_of(tree: dict[str, Any]) -> Encoded:
     return _in_bytes(tree["kind"], fields)
 
 
+def agrees(tree: dict[str, Any], event: Event) -> bool:
+    """Whether what a line says beside an event's bytes is what they say too."""
+    fields = _read_fields(tree)
+    said = [tree.get("kind"), *(fields.get(name, _plan(Unknown)[name][0]) for name in BESIDE_BYTES)]
+    return said == [event.kind, *(getattr(event, name) for name in BESIDE_BYTES)]
+
+
 def _in_bytes(kind: str, fields: dict[str, Any]) -> Encoded:
     extra = fields.pop("unknown_fields", None) or {}
     known = {"kind", *_plan(KINDS[kind])} if kind in KINDS else {"kind"}
