@@ -23,6 +23,10 @@ COMMANDS: Final = {
     "demo": ("trackway.cli.demo:demo", "Record a small agent at work, then show the episode."),
     "ls": ("trackway.cli.ls:ls", "List episodes, the newest first."),
     "show": ("trackway.cli.show:show", "Show one episode: what was asked, thought, done, seen and said."),
+    "stats": (
+        "trackway.cli.stats:stats",
+        "Count episodes together: how they ended, what failed, what took long, what it cost.",
+    ),
     "label": ("trackway.cli.label:label", "Add an outcome, score, tag, remark or relation to an episode."),
     "path": ("trackway.cli.path:path", "Print where things are kept."),
     "doctor": ("trackway.cli.doctor:doctor", "Check the home and the store, and say what to do."),

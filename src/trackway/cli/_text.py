@@ -6,6 +6,7 @@ mark instead; ``safe`` is applied to everything that is printed, in one place (`
 
 from __future__ import annotations
 
+import math
 import re
 import unicodedata
 from datetime import UTC, datetime, timedelta
@@ -21,6 +22,7 @@ _UNSAFE: Final = re.compile(
 _NOT_ASCII: Final = re.compile(r"[^\t\n\x20-\x7e]")
 _NS: Final = 1_000_000_000
 _LINES: Final = 24
+_EIGHTHS: Final = ("", "▏", "▎", "▍", "▌", "▋", "▊", "▉")
 _CHARS: Final = 2_000
 
 
@@ -166,3 +168,14 @@ def count(number: int, what: str) -> str:
 def number(value: float) -> str:
     """A score or reward: as short as it can be said exactly enough."""
     return f"{value:.4g}"
+
+
+def bar(share: float, columns: int = 12) -> str:
+    """A share of the whole as a bar of eighths of a column; the least bit shows.
+
+    >>> bar(0.5, 4), bar(0.01, 4), bar(0, 4)
+    ('██', '▏', '')
+    """
+    eighths = math.ceil(min(max(share, 0.0), 1.0) * columns * 8)
+    whole, rest = divmod(eighths, 8)
+    return "█" * whole + _EIGHTHS[rest]

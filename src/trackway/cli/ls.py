@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from trackway.cli._options import common, examples, instant, opened, utc
-from trackway.schema.events import OUTCOMES
+from trackway.cli._filters import filters
+from trackway.cli._options import common, examples, opened, utc
 from trackway.store.base import SORTS, Query
 
 if TYPE_CHECKING:
@@ -32,22 +32,9 @@ _COUNTED: Final = 1_000
         "trackway ls --json | jq '.[0].id'",
     )
 )
-@click.option("--task", metavar="TEXT", help="Tasks that contain this, in any case.")
-@click.option("--variant", help="This variant only.")
-@click.option("--agent", help="This agent only.")
-@click.option("--model", help="This model only.")
-@click.option("--outcome", type=click.Choice([*OUTCOMES, "none"]), help="This outcome only; none: nobody said one.")
-@click.option("--state", type=click.Choice(["running", "crashed", "ended"]), help="This state only.")
-@click.option("--tool", help="Episodes that called this tool.")
-@click.option("--tag", help="Episodes with this tag.")
 @utc
-@click.option(
-    "--since",
-    metavar="WHEN",
-    callback=instant,
-    help="Started at or after: 2025-11-15, 2025-11-15T08:30, or 30m, 12h, 7d, 2w ago.",
-)
-@click.option("--until", metavar="WHEN", callback=instant, help="Started before.")
+@filters
+@click.option("--state", type=click.Choice(["running", "crashed", "ended"]), help="This state only.")
 @click.option(
     "--sort",
     type=click.Choice(SORTS),

@@ -11,7 +11,7 @@ import os
 from collections.abc import Mapping
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
@@ -20,6 +20,9 @@ from trackway.recording.losses import say
 from trackway.recording.rules import NONE, Rules, literal, pattern, rules_of
 from trackway.store.home import Home
 from trackway.store.retention import Retention
+
+if TYPE_CHECKING:
+    from trackway.read.price import Price
 
 NAME: Final = "trackway.toml"
 
@@ -80,10 +83,16 @@ class Both(msgspec.Struct, frozen=True, kw_only=True):
         """How long episodes are kept."""
         return self.first("retention") or Retention()
 
-    @property
-    def prices(self) -> dict[str, dict[str, Any]]:
-        """What models cost, by name."""
-        return {**self.home.prices, **self.project.prices}
+    def prices(self) -> dict[str, Price]:
+        """What models cost, by name; looked at only when somebody asks, since recording does not."""
+        from trackway.read.price import Price
+
+        try:
+            return msgspec.convert({**self.home.prices, **self.project.prices}, dict[str, Price])
+        except (msgspec.ValidationError, ValueError) as error:
+            where = " or ".join(map(str, self.files))
+            hint = "[prices.MODEL] has input, output, cache_read, cache_write (dollars a million) and as_of (a date)"
+            raise BadSetting(f"{where}: [prices]: {error}", hint=hint) from error
 
 
 def load(home: Home, environ: Mapping[str, str] | None = None) -> Both:

@@ -1,0 +1,250 @@
+"""stats: many episodes counted together: per task, per tool, per model. One pass, an episode at a time.
+
+What grows is the number of different names, never the number of events: of durations only counts by size are kept, in
+steps of 5 %, so a quantile is right to within that.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterable
+from typing import Final
+
+import msgspec
+
+from trackway.read.order import ordered
+from trackway.read.pairs import pairs
+from trackway.read.price import Pricer
+from trackway.read.usage import Usage, together, usage
+from trackway.schema.episode import EpisodeSummary
+from trackway.schema.events import (
+    AssistantToolCall,
+    EpisodeStart,
+    Event,
+    ModelCall,
+    ModelResult,
+    Reward,
+    ToolResult,
+)
+
+_STEP: Final = math.log(1.05)
+_MS: Final = 1_000_000
+
+
+class Spread(msgspec.Struct, frozen=True, kw_only=True):
+    """Lengths of time, in milliseconds: how many were told, their sum, the middle, and what few exceed."""
+
+    n: int = 0
+    total: float = 0.0
+    p50: float | None = None
+    p95: float | None = None
+
+
+class Durations:
+    """Lengths of time, counted by size."""
+
+    def __init__(self) -> None:
+        self._counts: Counter[int] = Counter()
+        self._total = 0.0
+
+    def add(self, milliseconds: float | None) -> None:
+        """Count one; None was not told."""
+        if milliseconds is not None and math.isfinite(milliseconds):
+            self._total += milliseconds
+            self._counts[round(math.log(max(milliseconds, 1e-3)) / _STEP)] += 1
+
+    def spread(self) -> Spread:
+        """Their sum and quantiles."""
+        return Spread(n=self._counts.total(), total=self._total, p50=self._at(0.5), p95=self._at(0.95))
+
+    def _at(self, share: float) -> float | None:
+        left = share * self._counts.total()
+        for size in sorted(self._counts):
+            left -= self._counts[size]
+            if left <= 0:
+                return math.exp(size * _STEP)
+        return None
+
+
+class TaskRow(msgspec.Struct, frozen=True, kw_only=True):
+    """All tries at one task. ``reward`` is the sum of step rewards, ``scored`` how many have the mean ``score``."""
+
+    task: str
+    episodes: int
+    outcomes: dict[str, int]
+    steps: int
+    errors: int
+    duration: Spread
+    usage: Usage
+    scored: int = 0
+    score: float | None = None
+    reward: float | None = None
+
+
+class ToolRow(msgspec.Struct, frozen=True, kw_only=True):
+    """All calls of one tool; ``unanswered`` ones are errors too."""
+
+    tool: str
+    episodes: int
+    calls: int
+    errors: int
+    unanswered: int
+    duration: Spread
+
+
+class ModelRow(msgspec.Struct, frozen=True, kw_only=True):
+    """All calls of one model."""
+
+    model: str | None
+    episodes: int
+    calls: int
+    errors: int
+    latency: Spread
+    usage: Usage
+
+
+class Stats(msgspec.Struct, frozen=True, kw_only=True):
+    """Everything counted, and the same by task, tool and model, the most used first."""
+
+    episodes: int
+    events: int
+    outcomes: dict[str, int]
+    steps: int
+    errors: int
+    duration: Spread
+    usage: Usage
+    tasks: list[TaskRow]
+    tools: list[ToolRow]
+    models: list[ModelRow]
+
+
+class _Group:
+    """What is counted under one name."""
+
+    def __init__(self) -> None:
+        self.episodes = self.events = self.calls = self.steps = self.errors = self.unanswered = self.scored = 0
+        self.outcomes: Counter[str] = Counter()
+        self.durations = Durations()
+        self.usage = Usage()
+        self.score = 0.0
+        self.reward: float | None = None
+
+    def spend(self, spent: Usage) -> None:
+        """Add what one episode spent; a running sum, so that nothing per episode is kept."""
+        self.usage = together((self.usage, spent))
+
+
+class Counting:
+    """Takes episodes one by one; ``stats()`` says what they come to."""
+
+    def __init__(self, prices: Pricer | None = None) -> None:
+        self._prices = prices
+        self._whole = _Group()
+        self._tasks: dict[str, _Group] = {}
+        self._tools: dict[str, _Group] = {}
+        self._models: dict[str | None, _Group] = {}
+
+    def add(self, summary: EpisodeSummary, events: Iterable[Event]) -> None:
+        """Count one episode."""
+        found = ordered(map(_light, events))
+        spent = usage(found, self._prices)
+        task = self._tasks.setdefault(summary.task_key or summary.task, _Group())
+        for group in (self._whole, task):
+            _episode(group, summary, spent)
+        rewards = [each.value for each in found if isinstance(each, Reward) and each.scope == "step"]
+        told = [each for each in rewards if each is not None]
+        if told:
+            task.reward = (task.reward or 0.0) + sum(told)
+        self._count_tools(found, (self._whole, task))
+        self._count_models(found, spent)
+
+    def _count_tools(self, events: list[Event], above: tuple[_Group, ...]) -> None:
+        seen: set[str] = set()
+        for pair in pairs(events):
+            tool = self._tools.setdefault(pair.call.name, _Group())
+            tool.calls += 1
+            tool.unanswered += pair.result is None
+            tool.durations.add(None if pair.result is None else pair.result.duration_ms)
+            for group in (tool, *above):
+                group.errors += pair.failed
+            seen.add(pair.call.name)
+        for name in seen:
+            self._tools[name].episodes += 1
+
+    def _count_models(self, events: list[Event], spent: Usage) -> None:
+        named: dict[str, str | None] = {}
+        for event in events:
+            if isinstance(event, ModelCall):
+                named[event.id] = event.model
+            elif isinstance(event, ModelResult):
+                model = self._models.setdefault(event.model or named.get(event.id), _Group())
+                model.durations.add(event.latency_ms)
+                model.errors += event.error is not None
+        for each in spent.models:
+            model = self._models.setdefault(each.model, _Group())
+            model.episodes += 1
+            model.calls += each.calls
+            model.spend(Usage(**{name: getattr(each, name) for name in each.__struct_fields__ if name != "model"}))
+
+    def stats(self) -> Stats:
+        """What was counted so far."""
+        whole = self._whole
+        return Stats(
+            episodes=whole.episodes, events=whole.events, outcomes=dict(whole.outcomes), steps=whole.steps,
+            errors=whole.errors, duration=whole.durations.spread(), usage=whole.usage,
+            tasks=sorted(map(_task, self._tasks, self._tasks.values()), key=lambda row: (-row.episodes, row.task)),
+            tools=sorted(map(_tool, self._tools, self._tools.values()), key=lambda row: (-row.calls, row.tool)),
+            models=sorted(
+                map(_model, self._models, self._models.values()), key=lambda row: (-row.calls, row.model or "")
+            ),
+        )  # fmt: skip
+
+
+def _episode(group: _Group, summary: EpisodeSummary, spent: Usage) -> None:
+    group.episodes += 1
+    group.events += summary.n_events
+    group.steps += summary.n_steps
+    group.outcomes[summary.outcome or summary.state or "ended"] += 1
+    group.spend(spent)
+    last = summary.ended_at or summary.last_at
+    if summary.started_at is not None and last is not None:
+        group.durations.add((last - summary.started_at) / _MS)
+    if summary.score is not None:
+        group.scored += 1
+        group.score += summary.score
+
+
+def _task(name: str, group: _Group) -> TaskRow:
+    score = group.score / group.scored if group.scored else None
+    return TaskRow(
+        task=name, episodes=group.episodes, outcomes=dict(group.outcomes), steps=group.steps, errors=group.errors,
+        duration=group.durations.spread(), usage=group.usage, scored=group.scored, score=score, reward=group.reward,
+    )  # fmt: skip
+
+
+def _tool(name: str, group: _Group) -> ToolRow:
+    return ToolRow(
+        tool=name, episodes=group.episodes, calls=group.calls, errors=group.errors, unanswered=group.unanswered,
+        duration=group.durations.spread(),
+    )  # fmt: skip
+
+
+def _model(name: str | None, group: _Group) -> ModelRow:
+    return ModelRow(
+        model=name, episodes=group.episodes, calls=group.calls, errors=group.errors,
+        latency=group.durations.spread(), usage=group.usage,
+    )  # fmt: skip
+
+
+def _light(event: Event) -> Event:
+    """The event without what is not counted: an episode is held to be put in order, its texts need not be."""
+    if isinstance(event, (EpisodeStart, ModelResult, Reward)):
+        return event
+    if isinstance(event, ToolResult):
+        return msgspec.structs.replace(event, content="", returned=None)
+    if isinstance(event, AssistantToolCall):
+        return msgspec.structs.replace(event, args=b"")
+    if isinstance(event, ModelCall):
+        return msgspec.structs.replace(event, messages=None, system=None, tools=None, parameters=None)
+    return Event(writer=event.writer, n=event.n, at=event.at, parent=event.parent)
