@@ -51,11 +51,17 @@ class Packed(NamedTuple):
     size: int = 0
 
 
-def pack(
-    live: LiveStore, episode_id: str, file: BinaryIO, *, seen: Callable[[int], object] = lambda _count: None
-) -> Packed:
-    """Write an episode, what is not sealed yet included, to ``file``; ``seen`` is told the number of events so far."""
-    return _Packing(live, live.resolve(episode_id), file).write(seen)
+Done = Callable[[int], object]
+"""Is told that so much more is done."""
+
+
+def nobody(_more: int) -> None:
+    """Does not want to know."""
+
+
+def pack(live: LiveStore, episode_id: str, file: BinaryIO, *, done: Done = nobody) -> Packed:
+    """Write an episode to ``file``, what is not sealed yet included; ``done`` counts its events."""
+    return _Packing(live, live.resolve(episode_id), file).write(done)
 
 
 class _Packing:
@@ -70,7 +76,7 @@ class _Packing:
         self._named: dict[str, bool] = {}
         self._unsealed = _UnsealedBlobs(live, ids.to_bytes(episode_id))
 
-    def write(self, seen: Callable[[int], object]) -> Packed:
+    def write(self, done: Done) -> Packed:
         """All of it, in order."""
         self._line(dumps({HEADER: VERSION, "episode": self._episode, "schema": SCHEMA}).encode())
         count = 0
@@ -80,7 +86,7 @@ class _Packing:
                     self._named[name] = self._blob(name)
             self._line(line_of(as_packed(event)))
             count += 1
-            seen(count)
+            done(1)
         blobs = sum(self._named.values())
         packed = Packed(self._episode, count, blobs, len(self._named) - blobs)
         self._line(end_line(packed, self._hash.digest()))

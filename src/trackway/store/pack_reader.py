@@ -22,7 +22,7 @@ from trackway.schema.exact_json import UNKNOWN, agrees, encoded_of, event_of
 from trackway.schema.marks import bytes_of, object_of
 from trackway.schema.version import SCHEMA
 from trackway.store.inflated import ZSTD, Inflated
-from trackway.store.pack import END, HEADER, LONGEST_LINE, VERSION, Packed, PackRefused, blobs_of, end_line
+from trackway.store.pack import END, HEADER, LONGEST_LINE, VERSION, Done, Packed, PackRefused, blobs_of, end_line
 
 _BLOB: Final = re.compile(r"blake3:[0-9a-f]{64}")
 _OTHER_FILES: Final = (
@@ -53,16 +53,17 @@ class PackedEvent(NamedTuple):
 class PackFile:
     """A pack in a file that can be read again from its beginning."""
 
-    def __init__(self, file: BinaryIO) -> None:
-        self.name = str(getattr(file, "name", "the pack"))
+    def __init__(self, file: BinaryIO, name: str, done: Done) -> None:
+        self.name = name
         self.episode = ""
         self._file = file
+        self._done = done
         self._start = file.tell()
         self._digest: bytes | None = None
 
     def check(self) -> Packed:
         """Read all of it; raises ``PackRefused`` where anything is not as it must be."""
-        reading = _Reading(self._opened(), self.name)
+        reading = _Reading(self._opened(), self.name, self._done)
         for _ in reading.entries():
             pass
         self.episode, self._digest = reading.episode, reading.digest
@@ -70,7 +71,7 @@ class PackFile:
 
     def entries(self) -> Iterator[BlobPart | PackedEvent]:
         """What it holds, in order; checked again, to be the same file still."""
-        reading = _Reading(self._opened(), self.name)
+        reading = _Reading(self._opened(), self.name, self._done)
         yield from reading.entries()
         if reading.digest != self._digest:
             raise PackRefused(f"{self.name} was changed while it was read", hint="try again")
@@ -88,9 +89,10 @@ class PackFile:
 class _Reading:
     """One pass: what was met so far."""
 
-    def __init__(self, stream: BinaryIO, name: str) -> None:
+    def __init__(self, stream: BinaryIO, name: str, done: Done) -> None:
         self._stream = stream
         self._name = name
+        self._done = done
         self._line = 0
         self._hash = blake3()
         self._growing: tuple[str, blake3] | None = None
@@ -136,6 +138,7 @@ class _Reading:
         if not line.endswith(b"\n"):
             where = f"in the middle of line {self._line}" if line else f"after line {self._line - 1}"
             raise PackRefused(f"{self._name} ends {where}: it is not whole", hint="get it again", path=self._name)
+        self._done(len(line))
         return line
 
     def _object(self, line: bytes) -> dict[str, Any]:

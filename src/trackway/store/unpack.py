@@ -26,7 +26,7 @@ from trackway.schema.version import SCHEMA
 from trackway.store import record, system, tail
 from trackway.store.base import Batch
 from trackway.store.live import LiveStore
-from trackway.store.pack import PackRefused, as_packed, blobs_of
+from trackway.store.pack import Done, PackRefused, as_packed, blobs_of, nobody
 from trackway.store.pack_reader import BlobPart, PackedEvent, PackFile
 from trackway.store.record import BLOB_PART, EVENT, RawRecord
 from trackway.store.sealer import Sealer
@@ -50,16 +50,16 @@ class Unpacked(NamedTuple):
         return "new" if not self.was_here else "grown" if self.added else "present"
 
 
-def unpack(file: BinaryIO, live: LiveStore, *, seen: Callable[[int], object] = lambda _count: None) -> Unpacked:
+def unpack(file: BinaryIO, live: LiveStore, *, name: str | None = None, done: Done = nobody) -> Unpacked:
     """Store the episode in ``file``, which is read more than once; where this raises, nothing was changed.
 
-    ``seen`` is told the number of events stored so far.
+    ``name`` is what errors call the file; ``done`` counts the bytes of its lines, each time they are read.
     """
-    pack = PackFile(file)
+    pack = PackFile(file, name or str(getattr(file, "name", "the pack")), done)
     found = pack.check()
     system.make_folder(live.home.path)
     sealer = Sealer(live.home, live.store)
-    adding = _Adding(pack, live, seen)
+    adding = _Adding(pack, live)
     with sealer._lock, sealer._holding():  # noqa: SLF001  one subsystem: nobody seals here meanwhile
         try:
             added = live.store.seal(Batch(adding.records()))
@@ -78,11 +78,10 @@ class _New(NamedTuple):
 class _Adding:
     """One pack on its way in."""
 
-    def __init__(self, pack: PackFile, live: LiveStore, seen: Callable[[int], object]) -> None:
+    def __init__(self, pack: PackFile, live: LiveStore) -> None:
         self.was_here = False
         self._pack = pack
         self._live = live
-        self._seen = seen
 
     def records(self) -> Iterator[RawRecord]:
         """What is to be added, as a journal would hand it over; once asked, it is inside the store's transaction."""
@@ -91,7 +90,7 @@ class _Adding:
         new = self._compare(known) if known else None
         if new is not None and not new.lines:
             return
-        episode, count = ids.to_bytes(self._pack.episode), 0
+        episode = ids.to_bytes(self._pack.episode)
         numbers: dict[str, int] = {}
         for each in self._pack.entries():
             if isinstance(each, BlobPart):
@@ -102,8 +101,6 @@ class _Adding:
             elif new is None or each.line in new.lines:
                 body, flags, schema = each.encoded
                 yield record.meta_of(EVENT, flags, schema), episode + body, 0, 0
-                count += 1
-                self._seen(count)
 
     def _known(self) -> dict[Key, bytes]:
         """What is here of the episode, sealed or in a journal that will be."""
