@@ -37,7 +37,7 @@ def run(options: Options) -> Iterator[Table]:
     yield _speed({each: _outcome(each, options.size(100, 4), options.size(3, 1)) for each in names})
     weighed = [each for each in names if each not in ("trackway, append", "SQLite queue")]  # these weigh what theirs do
     short_calls = {each: _outcome(each, options.size(40, 4)) for each in weighed}
-    long_calls = {each: _outcome(each, options.size(8, 2), history=True) for each in weighed}
+    long_calls = {each: _outcome(each, options.size(40, 2), history=True) for each in weighed}
     yield _weight(short_calls, long_calls)
 
 
