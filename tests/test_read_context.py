@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 
 import trackway
 from trackway.errors import NotFound
-from trackway.read.context import context, contexts, rebuild
+from trackway.read.context import context, contexts
+from trackway.read.messages import by_id, rebuild, resolve
 from trackway.recording.messages import ContextTracker
 from trackway.schema import events as kinds
 from trackway.schema.events import Event, ModelCall
@@ -82,15 +83,18 @@ def test_a_call_that_takes_nothing_from_its_base_does_not_need_it() -> None:
 @pytest.mark.parametrize("reuse", [((0, 0, 3),), ((2, 0, 1),), ((0, 1, 0),), ((0, 0, 1), (0, 0, 1)), ((0, -1, 1),)])
 def test_a_difference_that_does_not_fit_its_base_is_refused(reuse) -> None:
     """Places that are not there, overlap or run backwards: an error, never a shorter list."""
+    call = ModelCall(id="m", base="b", reuse=reuse, messages=("x",))
     with pytest.raises(NotFound, match="model call m takes messages"):
-        rebuild(ModelCall(id="m", base="b", reuse=reuse, messages=("x",)), ["a", "b"])
+        rebuild(call, ["a", "b"])
+    with pytest.raises(NotFound, match="model call m takes messages"):
+        resolve(call, by_id([ModelCall(id="b", messages=("a", "b")), call]))
 
 
 def test_a_base_without_messages_cannot_tell_anything() -> None:
     """It was recorded without its context."""
     events = [ModelCall(id="a", n=0), ModelCall(id="b", base="a", reuse=((0, 0, 1),), messages=(), n=1)]
 
-    with pytest.raises(NotFound, match="that call has 0"):
+    with pytest.raises(NotFound, match="b takes messages 0 to 1 of call a: they are not there"):
         context(events, at="b")
 
 

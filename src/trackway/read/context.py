@@ -1,18 +1,18 @@
-"""What the model saw at a call: model, parameters, system prompt, tools, and the messages put together again.
+"""What the model saw at a call: model, parameters, system prompt, tools and messages, in whole.
 
-Messages are recorded as differences, each to an earlier call, its base. A base that is not there, or is not what the
-difference was made against, is an error: no context is better than a wrong one.
+Nothing is guessed: what nobody recorded is None, and messages that cannot be put together again are an error.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Container, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
 import msgspec
 
 from trackway.errors import NotFound
+from trackway.read.messages import by_id, chain, rebuild, resolve
 from trackway.read.order import ordered
 from trackway.schema.events import Context, EpisodeStart, Event, ModelCall
 
@@ -87,15 +87,12 @@ def context(events: Iterable[Event], at: ModelCall | str) -> Seen:
             standing.note(event)
     if found is None:
         raise NotFound(f"no model call {wanted!r} among these events", hint="contexts(events) has all of them", at=at)
-    messages: list[Any] | None = None
-    for each in reversed(list(chain(found, by_id(calls)))):
-        messages = rebuild(each, messages)
     return Seen(
         call=found.id, agent=found.agent, turn=found.turn, at=found.at, attempt=found.attempt,
         model=found.model or standing.of(found.agent, "model"), parameters=found.parameters,
         system=standing.of(found.agent, "system") if found.system is None else found.system,
         tools=standing.of(found.agent, "tools") if found.tools is None else found.tools,
-        messages=messages,
+        messages=resolve(found, by_id(calls)),
     )  # fmt: skip
 
 
@@ -135,66 +132,3 @@ def _keep(call: ModelCall, messages: list[Any] | None, *, uses: Counter[str | No
             kept.pop(call.base, None)
     if uses[call.id] > 0:
         kept[call.id] = messages
-
-
-def by_id(calls: Iterable[ModelCall]) -> dict[str, ModelCall]:
-    """The calls by id. Where two that differ share one, nothing can be told by it: that is an error if it was."""
-    found: dict[str, ModelCall] = {}
-    twice = set()
-    told_by = set()
-    for each in calls:
-        earlier = found.setdefault(each.id, each)
-        if (earlier.base, earlier.reuse, earlier.messages) != (each.base, each.reuse, each.messages):
-            twice.add(each.id)
-        if each.reuse:
-            told_by.add(each.base)
-    for name in twice & told_by:
-        raise NotFound(
-            f"two model calls are called {name}, and a later one is told by the messages of one of them",
-            hint="an id names one call of an episode: give each its own", call=name,
-        )  # fmt: skip
-    return found
-
-
-def chain(call: ModelCall, calls: Mapping[str, ModelCall], kept: Container[str | None] = ()) -> Iterator[ModelCall]:
-    """The call, the one it is told by, and so on, up to one that stands for itself or is told by one of ``kept``."""
-    passed = set()
-    while True:
-        yield call
-        passed.add(call.id)
-        if not call.reuse or call.messages is None or call.base in kept:
-            return
-        base = calls.get(call.base or "")
-        if base is None or base.id in passed:
-            reason = "is not among these events" if base is None else "is told by it"
-            raise NotFound(
-                f"the messages of model call {call.id} are told by those of call {call.base}, which {reason}",
-                hint="give all events of the episode: a part of it cannot be put together",
-                call=call.id, base=call.base,
-            )  # fmt: skip
-        call = base
-
-
-def rebuild(call: ModelCall, base: list[Any] | None) -> list[Any] | None:
-    """The messages of one call, given those of the call it was recorded against.
-
-    >>> rebuild(ModelCall(id="2", reuse=((0, 0, 2), (3, 2, 3)), messages=("new",)), ["a", "b", "c"])
-    ['a', 'b', 'new', 'c']
-    """
-    if call.messages is None:
-        return None
-    base = base or []
-    result: list[Any] = []
-    used = 0
-    for at, start, stop in call.reuse:
-        fresh = at - len(result)
-        if fresh < 0 or used + fresh > len(call.messages) or not 0 <= start <= stop <= len(base):
-            raise NotFound(
-                f"model call {call.id} takes messages {start} to {stop} of call {call.base} for its place {at}; "
-                f"that call has {len(base)}, and {len(call.messages)} are its own",
-                hint="the recording of this call is damaged: trackway verify", call=call.id, base=call.base,
-            )  # fmt: skip
-        result += call.messages[used : used + fresh]
-        used += fresh
-        result += base[start:stop]
-    return [*result, *call.messages[used:]]
