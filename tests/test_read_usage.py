@@ -77,6 +77,18 @@ SHAPES = {
          "total_tokens": 120},
         (36, 64, None, 20, 5, 120),
     ),
+    "codex with cache writes": (
+        {"input_tokens": 100, "cached_input_tokens": 60, "cache_write_input_tokens": 4, "output_tokens": 20},
+        (36, 60, 4, 20, None, 120),
+    ),
+    "kimi": (
+        {"inputOther": 4, "inputCacheRead": 1000, "inputCacheCreation": 30, "output": 20},
+        (4, 1000, 30, 20, None, 1054),
+    ),
+    "anthropic with thinking": (
+        {"input_tokens": 4, "output_tokens": 20, "output_tokens_details": {"thinking_tokens": 5}},
+        (4, None, None, 20, 5, 24),
+    ),
     "langchain": (
         {"input_tokens": 100, "output_tokens": 20, "total_tokens": 120,
          "input_token_details": {"cache_read": 60, "cache_creation": 4}, "output_token_details": {"reasoning": 5}},

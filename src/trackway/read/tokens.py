@@ -19,7 +19,7 @@ import msgspec
 
 _INPUT: Final = (
     "input_tokens", "prompt_tokens", "prompt_token_count", "input_token_count", "prompt_eval_count", "input",
-    "tokens.input_tokens", "billed_units.input_tokens",
+    "input_other", "tokens.input_tokens", "billed_units.input_tokens",
 )  # fmt: skip
 _OUTPUT: Final = (
     "output_tokens", "completion_tokens", "candidates_token_count", "response_token_count", "output_token_count",
@@ -28,18 +28,18 @@ _OUTPUT: Final = (
 _READ: Final = (
     "cache_read_input_tokens", "prompt_tokens_details.cached_tokens", "input_tokens_details.cached_tokens",
     "input_token_details.cache_read", "cached_content_token_count", "cached_input_tokens", "prompt_cache_hit_tokens",
-    "cache_read_tokens", "cache_read.input_tokens", "cached_tokens", "cache_read", "cache.read", "cached",
+    "cache_read_tokens", "cache_read.input_tokens", "cached_tokens", "cache_read", "cache.read", "cached", "input_cache_read",
 )  # fmt: skip
 _WRITE: Final = (
     "cache_creation_input_tokens", "cache_write_input_tokens", "input_token_details.cache_creation",
     "prompt_tokens_details.cache_creation_tokens", "prompt_tokens_details.cache_write_tokens", "cache_write_tokens",
-    "cache_creation.input_tokens", "cache_write", "cache.write",
+    "cache_creation.input_tokens", "cache_creation_tokens", "cache_write", "cache.write", "input_cache_creation",
 )  # fmt: skip
 _WRITE_1H: Final = ("cache_creation.ephemeral_1h_input_tokens",)
 _REASONING: Final = (
     "completion_tokens_details.reasoning_tokens", "output_tokens_details.reasoning_tokens",
     "output_token_details.reasoning", "reasoning_tokens", "reasoning_output_tokens", "details.reasoning_tokens",
-    "reasoning",
+    "output_tokens_details.thinking_tokens", "reasoning",
 )  # fmt: skip
 _THOUGHTS: Final = ("thoughts_token_count", "thoughts")
 _TOOL_PROMPT: Final = ("tool_use_prompt_token_count", "tool")
@@ -49,9 +49,13 @@ _COST: Final = ("cost", "total_cost", "response_cost", "cost_usd", "total_cost_u
 _BESIDE: Final = {
     "input_tokens": frozenset({"cache_read_input_tokens", "cache_creation_input_tokens", "cache_write_input_tokens"}),
     "input": frozenset({"cache_read", "cache_write", "cache.read", "cache.write"}),
+    "input_other": frozenset({"input_cache_read", "input_cache_creation"}),
 }
 """Under these names of the input, a cache counted under one of those stands beside it."""
-_DETAILED: Final = frozenset({"input_tokens_details.cached_tokens", "prompt_tokens_details.cached_tokens"})
+_WITHIN: Final = frozenset({
+    "input_tokens_details.cached_tokens", "prompt_tokens_details.cached_tokens", "cached_input_tokens",
+})  # fmt: skip
+"""... but where one of these is told, too, a part of the input is meant."""
 _MOST: Final = 2**63
 _OTEL: Final = "gen_ai.usage."
 _HUMP: Final = re.compile(r"(?<=[a-z0-9])([A-Z])")
@@ -108,7 +112,7 @@ def _input(counts: dict[str, int], cached: int, *, otel: bool) -> int | None:
     if name is None:
         return None
     count = counts[name] + (_first(counts, _TOOL_PROMPT) or 0)
-    beside = not otel and counts.keys() & _BESIDE.get(name, frozenset()) and not counts.keys() & _DETAILED
+    beside = not otel and counts.keys() & _BESIDE.get(name, frozenset()) and not counts.keys() & _WITHIN
     return count if beside or cached > count else count - cached
 
 
