@@ -84,12 +84,13 @@ class _Fold:
         header: Header = event.header
         for name in ("task", "task_key", "variant", "trial", "agent", "metadata", "parent", "source", "capture"):
             self.fields[name] = getattr(header, name)
-        self.fields["model"] = header.model or self.was.model
+        self.fields["model"] = header.model or self.fields.get("model") or self.was.model
         self.tags.update(dict.fromkeys(header.tags))
         self.fields["started_at"] = event.at
 
     def _end(self, event: EpisodeEnd) -> None:
-        self.fields.update(reason=event.reason, error=event.error, ended_at=event.at, lost=self.was.lost + event.lost)
+        lost = self.fields.get("lost", self.was.lost) + event.lost
+        self.fields.update(reason=event.reason, error=event.error, ended_at=event.at, lost=lost)
         if event.outcome is not None:
             self.fields["outcome"] = event.outcome
         if event.score is not None:

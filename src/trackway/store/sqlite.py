@@ -23,12 +23,13 @@ from trackway.schema.episode import EpisodeSummary
 from trackway.schema.events import Event
 from trackway.schema.version import STORE
 from trackway.store import forks, record, sqlite_blobs, system
-from trackway.store.base import ALL, SORTS, Batch, Dropped, Query
+from trackway.store.base import ALL, Batch, Dropped, Query
 from trackway.store.frames import Frame, Packer, check
 from trackway.store.migrations import check_version, migrate
 from trackway.store.payloads import put_together
 from trackway.store.record import Position
 from trackway.store.sqlite_drop import Dropping
+from trackway.store.sqlite_query import select_summaries
 from trackway.store.sqlite_seal import Sealing, decode_summary
 
 _BUSY_MS: Final = 60_000
@@ -45,7 +46,6 @@ _FRAME = """
     SELECT body, n, flags, "schema", checksum, first_seq FROM frames
     WHERE episode = ? AND first_seq <= ? ORDER BY first_seq DESC LIMIT 1"""
 _TAIL = 'SELECT body, flags, "schema", checksum, seq FROM tail WHERE episode = ? AND seq >= ? ORDER BY seq'
-_BY_WORD = "SELECT episode FROM episode_{0}s WHERE {0} = (SELECT id FROM words WHERE word = ?)"
 
 
 class SqliteStore:
@@ -119,7 +119,7 @@ class SqliteStore:
 
     def episodes(self, query: Query = ALL) -> Iterator[EpisodeSummary]:
         """The summaries that match, in the order asked for."""
-        sql, values = _select(query)
+        sql, values = select_summaries(query)
         for (body,) in self._rows(sql, values):
             yield decode_summary(body)
 
@@ -199,6 +199,21 @@ class SqliteStore:
 
     def _fetch(self, digest: bytes) -> Iterator[bytes]:
         return sqlite_blobs.fetch(self._rows, self._packer, digest)
+
+    @contextlib.contextmanager
+    def reading(self) -> Iterator[None]:
+        """What is asked inside is answered as of one moment. For this subsystem only."""
+        with self._lock:
+            connection = self._open()
+            if connection is None or connection.in_transaction:
+                yield
+                return
+            connection.execute("BEGIN")
+            try:
+                yield
+            finally:
+                if connection.in_transaction:
+                    connection.execute("ROLLBACK")
 
     def _rows(self, sql: str, values: tuple[Any, ...]) -> list[Any]:
         with self._lock:
@@ -303,26 +318,3 @@ class SqliteStore:
     def in_child(self) -> None:
         """Nothing was inherited but the lock."""
         self._lock = threading.RLock()
-
-
-def _select(query: Query) -> tuple[str, tuple[Any, ...]]:
-    """The SQL of a query."""
-    filters: list[tuple[str, Any]] = [
-        ("outcome IS NULL" if query.outcome == "none" else "outcome = ?", query.outcome),
-        ("variant = ?", query.variant),
-        ("agent = ?", query.agent),
-        ("model = ?", query.model),
-        (f"id IN ({_BY_WORD.format('tool')})", query.tool),
-        (f"id IN ({_BY_WORD.format('tag')})", query.tag),
-        ("started_at >= ?", query.since),
-        ("started_at < ?", query.until),
-        ("instr(casefold(task), casefold(?)) > 0", query.task),
-    ]
-    asked = [(clause, value) for clause, value in filters if value is not None]
-    where = "WHERE " + " AND ".join(clause for clause, _ in asked) if asked else ""
-    values = [value for clause, value in asked if "?" in clause]
-    direction = "DESC" if query.newest_first else "ASC"
-    # Only names from this file go into the text; what a user typed goes in as a value.
-    order = f"ORDER BY {query.sort if query.sort in SORTS else SORTS[0]} {direction} NULLS LAST, uuid {direction}"
-    limit = -1 if query.limit is None else query.limit
-    return f"SELECT summary FROM episodes {where} {order} LIMIT ?", (*values, limit)  # noqa: S608

@@ -46,7 +46,7 @@ _EPISODE = "SELECT id, next_seq, tail_bytes, tail_events, summary FROM episodes 
 _NEW_EPISODE = """
     INSERT INTO episodes (uuid, next_seq, tail_bytes, tail_events, n_events, n_steps, summary)
     VALUES (?, 0, 0, 0, 0, 0, x'')"""
-_SET_EPISODE = """
+SET_EPISODE = """
     UPDATE episodes SET next_seq = ?, tail_bytes = ?, tail_events = ?, started_at = ?, ended_at = ?, task = ?,
         variant = ?, agent = ?, model = ?, outcome = ?, score = ?, n_events = ?, n_steps = ?, summary = ?
     WHERE id = ?"""
@@ -57,8 +57,8 @@ _ADD_FRAME = """
     INSERT INTO frames (episode, first_seq, n, flags, "schema", checksum, body) VALUES (?, ?, ?, ?, ?, ?, ?)"""
 _WORD = "SELECT id FROM words WHERE word = ?"
 _ADD_WORD = "INSERT INTO words (word) VALUES (?)"
-_ADD_TOOL = "INSERT OR IGNORE INTO episode_tools (tool, episode) VALUES (?, ?)"
-_ADD_TAG = "INSERT OR IGNORE INTO episode_tags (tag, episode) VALUES (?, ?)"
+ADD_TOOL = "INSERT OR IGNORE INTO episode_tools (tool, episode) VALUES (?, ?)"
+ADD_TAG = "INSERT OR IGNORE INTO episode_tags (tag, episode) VALUES (?, ?)"
 
 
 class Row(NamedTuple):
@@ -168,19 +168,12 @@ class Sealing:
             if type(event) is FileChange:
                 group.digests |= file_digests(event)
         tail = self._pack(row, group.bodies, group.marks, ended=summary.ended_at is not None)
-        self._connection.execute(
-            _SET_EPISODE,
-            (
-                row.next_seq + len(events), tail.bytes, tail.events, _int64(summary.started_at),
-                _int64(summary.ended_at), _text(summary.task), _text(summary.variant), _text(summary.agent),
-                _text(summary.model), _text(summary.outcome), summary.score, summary.n_events, summary.n_steps,
-                encode_summary(summary), row.id,
-            ),
-        )  # fmt: skip
+        values = (row.next_seq + len(events), *tail, *columns_of(summary), encode_summary(summary), row.id)
+        self._connection.execute(SET_EPISODE, values)
         for tool in set(summary.tools) - set(row.summary.tools):
-            self._connection.execute(_ADD_TOOL, (self._word(tool), row.id))
+            self._connection.execute(ADD_TOOL, (self._word(tool), row.id))
         for tag in set(summary.tags) - set(row.summary.tags):
-            self._connection.execute(_ADD_TAG, (self._word(tag), row.id))
+            self._connection.execute(ADD_TAG, (self._word(tag), row.id))
         for digest in group.digests:
             sqlite_blobs.refer(self._connection, digest, row.id)
 
@@ -223,10 +216,7 @@ class Sealing:
     def _word(self, word: str) -> int:
         number = self._words.get(word)
         if number is None:
-            text = _text(word)
-            row = self._connection.execute(_WORD, (text,)).fetchone()
-            number = int(row[0]) if row else self._connection.execute(_ADD_WORD, (text,)).lastrowid or 0
-            self._words[word] = number
+            number = self._words[word] = word_id(self._connection, word)
         return number
 
 
@@ -247,9 +237,23 @@ def file_digests(change: FileChange) -> set[bytes]:
     return {digest_of(each.hash) for each in (change.before, change.after) if each is not None}
 
 
-def _text(value: str | None) -> str | None:
+def word_id(connection: sqlite3.Connection, word: str) -> int:
+    """The number of a word; a new one is added."""
+    row = connection.execute(_WORD, (text_of(word),)).fetchone()
+    return int(row[0]) if row else connection.execute(_ADD_WORD, (text_of(word),)).lastrowid or 0
+
+
+def columns_of(summary: EpisodeSummary) -> tuple[str | int | float | None, ...]:
+    """What is searched and sorted by, from ``started_at`` to ``n_steps``."""
+    times = map(_int64, (summary.started_at, summary.ended_at))
+    said = (summary.task, summary.variant, summary.agent, summary.model, summary.outcome)
+    texts = (None if each is None else text_of(each) for each in said)
+    return (*times, *texts, summary.score, summary.n_events, summary.n_steps)
+
+
+def text_of(value: str) -> str:
     """Text as SQL can hold it: for searching only, the exact one is in the summary."""
-    return None if value is None else value.encode("utf-8", "replace").decode()
+    return value.encode("utf-8", "replace").decode()
 
 
 def _int64(value: int | None) -> int | None:
