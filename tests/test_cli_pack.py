@@ -229,7 +229,7 @@ def test_missing_and_running_are_said(home, tmp_path, monkeypatch):
     SqliteStore(home / "store.db").seal(Batch(records(episode.id, [lost])))
     answer = cli("pack", "last", "-o", "c.jsonl")
     assert "1 file content could not be packed: not in the store" in answer.stderr
-    assert "running" not in answer.stderr
+    assert "the episode has no end, and nobody is recording it" in answer.stderr
     answer = cli("unpack", "c.jsonl", "--home", str(tmp_path / "b"))
     assert answer.stdout.startswith("new ")
     assert answer.stderr == "trackway: c.jsonl lacks 1 file content: missing already where it was packed\n"

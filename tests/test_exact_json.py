@@ -206,6 +206,7 @@ def test_an_unknown_kind_is_known_to_its_writer():
         (b'\xef\xbb\xbf{"kind":"user","content":""}', "not JSON"),
         (b'{"kind":"user","kind":"user","content":""}', "twice"),
         (b'{"kind":"user","content":NaN}', "NaN"),
+        (b'{"kind":"note","topic":"","detail":-1e999}', "-1e999 is beyond"),
         (b'{"kind":"user","content":{"$text":5}}', "wants a str"),
         (b'{"kind":"user","content":{"$text":"a\\\\b"}}', "backslash"),
         (b'{"kind":"note","topic":"","detail":{"$integer":"1_0"}}', "integer"),

@@ -255,7 +255,7 @@ def test_what_another_homes_journal_will_bring_is_refused(tmp_path):
     there = live_sqlite(tmp_path / "b")
     there.store.seal(Batch(records(ID, events[:3]), writer, {}, START, Position(1, 500)))
     was = dump(there)
-    with pytest.raises(PackRefused, match="journal of its writer"):
+    with pytest.raises(PackRefused, match="journal of its writer, in another home"):
         unpacked(packed(sealed(live_memory(tmp_path / "a"), records(ID, events))), there)
     assert dump(there) == was
 

@@ -18,6 +18,11 @@ if TYPE_CHECKING:
     from trackway.store.pack import Packed
 
 _LONGEST_NAME: Final = 40
+_OPEN: Final = {
+    "running": "the episode is running: this is what was recorded up to now (hint: a later pack goes on from here)",
+    "crashed": "the episode has no end, and nobody is recording it: this is all there is",
+}
+"""What is said of an episode that has not ended; the pack itself does not say it."""
 
 
 @click.command(
@@ -90,5 +95,5 @@ def _say(summary: EpisodeSummary, packed: Packed, path: Path | None, *, as_json:
     talk(f"packed {count(packed.events, 'event')} and {count(packed.blobs, 'file content')}, {packed.size:,} bytes")
     if packed.missing:
         talk(f"{count(packed.missing, 'file content')} could not be packed: not in the store, marked as missing")
-    if summary.state == "running":
-        talk("the episode is running: this is what was recorded up to now (hint: a later pack goes on from here)")
+    if summary.state in _OPEN:
+        talk(_OPEN[summary.state])

@@ -42,6 +42,19 @@ def _plan(struct: type[msgspec.Struct]) -> dict[str, tuple[Any, int]]:
     return {each.name: (each.default, _tuples(each.type)) for each in msgspec.structs.fields(struct)}
 
 
+@cache
+def _known_names(kind: type[Event]) -> frozenset[str]:
+    return frozenset(("kind", *_plan(kind)))
+
+
+def _names(kind: str) -> frozenset[str]:
+    """The names that stand in an event of a kind; of one nobody knows, that of its kind."""
+    return _known_names(KINDS[kind]) if kind in KINDS else _ANY
+
+
+_ANY: Final = frozenset(("kind",))
+
+
 def _tuples(kind: Any) -> int:  # noqa: ANN401
     inner = max((_tuples(each) for each in get_args(kind)), default=0)
     return inner + 1 if get_origin(kind) is tuple else inner
@@ -116,7 +129,7 @@ def _text_or_bytes(args: bytes) -> str | bytes:
 
 def _stands_beside(extra: dict[Any, Any], kind: type[Event]) -> bool:
     """Whether unknown fields can stand among the known ones, as they did where they came from."""
-    taken = {*_plan(kind), "kind", RAW, UNKNOWN}
+    taken = _names(kind.kind) | {RAW, UNKNOWN}
     return bool(extra) and all(type(name) is str and name not in taken and is_utf8(name) for name in extra)
 
 
@@ -186,7 +199,7 @@ def agrees(tree: dict[str, Any], event: Event) -> bool:
 
 def _in_bytes(kind: str, fields: dict[str, Any]) -> Encoded:
     extra = fields.pop("unknown_fields", None) or {}
-    known = {"kind", *_plan(KINDS[kind])} if kind in KINDS else {"kind"}
+    known = _names(kind)
     if not known.isdisjoint(extra):
         raise ValueError("unknown_fields names a field that is known")
     whole = {"kind": kind, **fields, **extra}

@@ -186,8 +186,15 @@ _MARKS: Final[dict[str, tuple[type, Callable[[Any], Any]]]] = {
 }
 
 
+def _finite(digits: str) -> float:
+    value = float(digits)
+    if value - value != 0:
+        raise ValueError(f"{digits[:40]} is beyond every float")
+    return value
+
+
 def _no_constant(name: str) -> None:
     raise ValueError(f"{name} is no number")
 
 
-_read = json.JSONDecoder(object_pairs_hook=_object, parse_constant=_no_constant).decode
+_read = json.JSONDecoder(object_pairs_hook=_object, parse_float=_finite, parse_constant=_no_constant).decode

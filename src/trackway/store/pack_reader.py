@@ -18,7 +18,7 @@ from trackway.schema import ids
 from trackway.schema.canonical import name_of
 from trackway.schema.codec import BLOB_TEXT, LOCAL_BYTES, Encoded, decode, exact_hook
 from trackway.schema.events import Event, Unknown
-from trackway.schema.exact_json import UNKNOWN, agrees, encoded_of, event_of
+from trackway.schema.exact_json import RAW, UNKNOWN, agrees, encoded_of, event_of
 from trackway.schema.marks import bytes_of, object_of
 from trackway.schema.version import SCHEMA
 from trackway.store.inflated import ZSTD, Inflated
@@ -43,9 +43,10 @@ class BlobPart(NamedTuple):
 
 
 class PackedEvent(NamedTuple):
-    """An event, the bytes it is stored in, and the line it stands in."""
+    """An event, the bytes it is stored in, and the line it stands in, without its end."""
 
-    line: int
+    number: int
+    line: bytes
     event: Event
     encoded: Encoded
 
@@ -187,10 +188,10 @@ class _Reading:
             raise self._refused(f"no event: {error}") from error
         self._check_blobs(event)
         self.events += 1
-        return PackedEvent(self._line, event, encoded)
+        return PackedEvent(self._line, line[:-1], event, encoded)
 
     def _check_event(self, event: Event, tree: dict[str, Any], line: bytes) -> None:
-        if not agrees(tree, event):
+        if (UNKNOWN in tree or RAW in tree) and not agrees(tree, event):
             raise ValueError("its bytes are not those of the event it says it is")
         if type(event) is Unknown and UNKNOWN not in tree and self.schema <= SCHEMA:
             event_of(line)  # says which field of a known kind does not fit

@@ -98,7 +98,7 @@ class _Adding:
                     number = numbers.setdefault(each.name, len(numbers) + 1)
                     body = record.pack_blob_part(number, each.body, last=each.last)
                     yield record.meta_of(BLOB_PART, 0, SCHEMA), episode + body, 0, 0
-            elif new is None or each.line in new.lines:
+            elif new is None or each.number in new.lines:
                 body, flags, schema = each.encoded
                 yield record.meta_of(EVENT, flags, schema), episode + body, 0, 0
 
@@ -118,10 +118,10 @@ class _Adding:
             found = known.get(keys.of(each.event))
             if found is None:
                 if elsewhere(each.event.writer):
-                    raise self._refused(each, "is to come from the journal of its writer, in another home")
-                new.lines.add(each.line)
+                    raise self._refused(each, "is not here, but may be in the journal of its writer, in another home")
+                new.lines.add(each.number)
                 new.blobs.update(blobs_of(each.event))
-            elif found != _fingerprint(each.event):
+            elif found != _hash(each.line) and found != _fingerprint(each.event):
                 raise self._refused(each, "is here with another content")
         return new
 
@@ -136,9 +136,9 @@ class _Adding:
 
     def _refused(self, each: PackedEvent, why: str) -> PackRefused:
         return PackRefused(
-            f"{self._pack.name}, line {each.line}: event {each.event.n} of writer {each.event.writer} {why}",
+            f"{self._pack.name}, line {each.number}: event {each.event.n} of writer {each.event.writer} {why}",
             hint=f"nothing was changed; see trackway show {ids.short(self._pack.episode)}",
-            path=self._pack.name, line=each.line, episode=self._pack.episode,
+            path=self._pack.name, line=each.number, episode=self._pack.episode,
         )  # fmt: skip
 
 
@@ -154,7 +154,12 @@ class _Keys:
 
 
 def _fingerprint(event: Event) -> bytes:
-    """Equal for equal events, whatever the order of their fields and however a store spells an unknown kind."""
+    """Equal for equal events: most often that of their line. Newer fields and kinds may be spelled in more ways."""
     if isinstance(event, Unknown):
-        return blake3(encode_fast(exact(tree_of(event.raw)))).digest(16)
-    return blake3(canonical_json(json.loads(line_of(as_packed(event))))).digest(16)
+        return _hash(encode_fast(exact(tree_of(event.raw))))
+    line = line_of(as_packed(event))
+    return _hash(line if event.unknown_fields is None else canonical_json(json.loads(line)))
+
+
+def _hash(body: bytes) -> bytes:
+    return blake3(body).digest(16)
