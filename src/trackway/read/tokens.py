@@ -28,7 +28,8 @@ _OUTPUT: Final = (
 _READ: Final = (
     "cache_read_input_tokens", "prompt_tokens_details.cached_tokens", "input_tokens_details.cached_tokens",
     "input_token_details.cache_read", "cached_content_token_count", "cached_input_tokens", "prompt_cache_hit_tokens",
-    "cache_read_tokens", "cache_read.input_tokens", "cached_tokens", "cache_read", "cache.read", "cached", "input_cache_read",
+    "cache_read_tokens", "cache_read.input_tokens", "cached_tokens", "cache_read", "cache.read", "cached",
+    "input_cache_read",
 )  # fmt: skip
 _WRITE: Final = (
     "cache_creation_input_tokens", "cache_write_input_tokens", "input_token_details.cache_creation",
