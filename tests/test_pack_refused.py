@@ -47,8 +47,8 @@ def test_every_changed_byte_is_found(tmp_path):
     """No byte of a pack can be another one."""
     body, live = small_pack(tmp_path), live_sqlite(tmp_path / "b")
     for at in range(len(body)):
-        for flip in (0x01, 0x20, 0x80):
-            refuse(body[:at] + bytes([body[at] ^ flip]) + body[at + 1 :], live)
+        flip = 1 << at % 8
+        refuse(body[:at] + bytes([body[at] ^ flip]) + body[at + 1 :], live)
 
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])

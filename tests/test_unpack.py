@@ -197,7 +197,7 @@ def test_packs_beside_a_busy_recorder(tmp_path):
         episode = process.stdout.readline().strip()
         here, there = live_sqlite(tmp_path / "a"), live_sqlite(tmp_path / "b")
         counts = []
-        for _ in range(6):
+        for _ in range(4):
             process.stdin.write(".")
             process.stdin.flush()
             body = packed(here, episode)
