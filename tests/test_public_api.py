@@ -73,7 +73,7 @@ def test_surface_is_the_agreed_one(golden):
 def test_surface_is_listed():
     """`__all__` is small, without repeats, and shown by `dir()`, lazy or not."""
     assert len(trackway.__all__) == len(set(trackway.__all__))
-    assert len(trackway.__all__) < 25
+    assert len(trackway.__all__) < 40
     assert set(trackway.__all__) <= set(dir(trackway))
 
 

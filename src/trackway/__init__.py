@@ -30,6 +30,10 @@ _HOME = {
     "Step": "trackway.read.steps",
     "steps": "trackway.read.steps",
     "trajectory": "trackway.read.trajectory",
+    "usage": "trackway.read.usage",
+    "context": "trackway.read.context",
+    "difficulty": "trackway.read.difficulty",
+    "compare": "trackway.read.compare",
     "timeline": "trackway.read.timeline",
     "trace": "trackway.read.trace",
     "TrackwayError": "trackway.errors",
@@ -39,11 +43,15 @@ __all__ = ["__version__", *sorted(_HOME)]  # noqa: PLE0604  the names are the ta
 
 if TYPE_CHECKING:
     from trackway.errors import TrackwayError as TrackwayError
+    from trackway.read.compare import compare as compare
+    from trackway.read.context import context as context
+    from trackway.read.difficulty import difficulty as difficulty
     from trackway.read.steps import Step as Step
     from trackway.read.steps import steps as steps
     from trackway.read.timeline import timeline as timeline
     from trackway.read.trace import trace as trace
     from trackway.read.trajectory import trajectory as trajectory
+    from trackway.read.usage import usage as usage
     from trackway.recording.api import record as record
     from trackway.recording.episode import Episode as Episode
     from trackway.recording.episode import current as current
