@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import trackway
-from trackway.read.context import context, contexts
+from trackway.read.context import context, contexts, seen
 from trackway.schema.codec import encode_fast, exact
 from trackway.testing.events import any_value
 
@@ -76,7 +76,7 @@ def test_every_context_comes_back(changes, history):
         past.append(copy.deepcopy(each[1] if each[0] == "aside" else history))
     events = recorded([{"messages": each} for each in past])
 
-    assert [as_bytes(seen.messages) for seen in contexts(events)] == [as_bytes(each) for each in past]
+    assert [as_bytes(each.messages) for each in contexts(events)] == [as_bytes(each) for each in past]
 
 
 def test_a_message_edited_in_place_is_seen():
@@ -127,6 +127,7 @@ def test_fifty_calls_with_the_whole_history_record_each_message_once(home):
     found = [context(events, at=each) for each in events if each.kind == "model_call"]
 
     assert [each.messages for each in found] == [each["messages"] for each in calls]
+    assert list(seen(events)) == found
     assert all(each.tools == TOOLS and each.system == "be careful " * 500 for each in found)
     assert sum(len(each.messages) for each in events if each.kind == "model_call") == 100
     raw = sum(len(msgspec.json.encode(each)) for each in calls)

@@ -56,14 +56,11 @@ def _trajectory(events: Events) -> Iterator[str]:
 def _contexts(events: Events) -> Iterator[str]:
     import msgspec
 
-    from trackway.read.context import context
-    from trackway.schema.events import ModelCall
+    from trackway.read.context import seen
 
-    found = list(events)
-    for each in found:
-        if isinstance(each, ModelCall):
-            tree = msgspec.to_builtins(context(found, at=each), builtin_types=(bytes,))
-            yield dumps({**tree, "at": instant(tree["at"])})
+    for each in seen(events):
+        tree = msgspec.to_builtins(each, builtin_types=(bytes,))
+        yield dumps({**tree, "at": instant(each.at)})
 
 
 # --- tables -----------------------------------------------------------------------------------------------------

@@ -87,12 +87,28 @@ def context(events: Iterable[Event], at: ModelCall | str) -> Seen:
             standing.note(event)
     if found is None:
         raise NotFound(f"no model call {wanted!r} among these events", hint="contexts(events) has all of them", at=at)
+    return _seen(found, standing, resolve(found, by_id(calls)))
+
+
+def seen(events: Iterable[Event]) -> Iterator[Seen]:
+    """What the model saw, call by call, in reading order."""
+    standing = Standing()
+    found = ordered(map(_relevant, events))
+    sent = _sent([each for each in found if isinstance(each, ModelCall)])
+    for event in found:
+        if isinstance(event, ModelCall):
+            yield _seen(event, standing, next(sent).messages)
+        else:
+            standing.note(event)
+
+
+def _seen(call: ModelCall, standing: Standing, messages: list[Any] | None) -> Seen:
     return Seen(
-        call=found.id, agent=found.agent, turn=found.turn, at=found.at, attempt=found.attempt,
-        model=found.model or standing.of(found.agent, "model"), parameters=found.parameters,
-        system=standing.of(found.agent, "system") if found.system is None else found.system,
-        tools=standing.of(found.agent, "tools") if found.tools is None else found.tools,
-        messages=resolve(found, by_id(calls)),
+        call=call.id, agent=call.agent, turn=call.turn, at=call.at, attempt=call.attempt,
+        model=call.model or standing.of(call.agent, "model"), parameters=call.parameters,
+        system=standing.of(call.agent, "system") if call.system is None else call.system,
+        tools=standing.of(call.agent, "tools") if call.tools is None else call.tools,
+        messages=messages,
     )  # fmt: skip
 
 
@@ -108,7 +124,10 @@ def contexts(events: Iterable[Event]) -> Iterator[Sent]:
 
     The messages of a call are kept only while a later one is told by them.
     """
-    wanted = [each for each in ordered(map(_relevant, events)) if isinstance(each, ModelCall)]
+    return _sent([each for each in ordered(map(_relevant, events)) if isinstance(each, ModelCall)])
+
+
+def _sent(wanted: list[ModelCall]) -> Iterator[Sent]:
     calls = by_id(wanted)
     uses = Counter(each.base for each in wanted if each.reuse)
     kept: dict[str, list[Any] | None] = {}
