@@ -8,6 +8,7 @@ import msgspec
 import pytest
 from blake3 import blake3
 
+from trackway.errors import PackRefused
 from trackway.schema import events as kinds
 from trackway.schema import ids
 from trackway.schema.canonical import hash_bytes, name_of
@@ -16,7 +17,7 @@ from trackway.store.base import Batch
 from trackway.store.home import Home
 from trackway.store.live import LiveStore
 from trackway.store.memory import MemoryStore
-from trackway.store.pack import PackRefused, as_packed, pack
+from trackway.store.pack import as_packed, pack
 from trackway.store.record import BLOB_PART, Record, meta_of, pack_blob_part
 from trackway.store.sqlite import SqliteStore
 from trackway.store.unpack import unpack

@@ -25,12 +25,12 @@ from tests.packing import (
     small_pack,
     unpacked,
 )
+from trackway.errors import PackRefused
 from trackway.schema import events as kinds
 from trackway.schema.canonical import hash_bytes
 from trackway.schema.marks import base64_of, dumps
 from trackway.store import pack as pack_writer
 from trackway.store import pack_reader
-from trackway.store.pack import PackRefused
 from trackway.store.unpack import unpack
 from trackway.testing.events import records
 

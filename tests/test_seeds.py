@@ -1,5 +1,6 @@
-"""What the seed documents promise, under their own names; and after kill -9 it comes back equal, from another process."""
+"""What the seed documents promise, under their own names; after kill -9 it comes back equal, from another process."""
 
+import contextlib
 import json
 import os
 import re
@@ -129,10 +130,23 @@ def test_a_label_on_an_episode_of_long_ago():
         episode.end("success")
     with trackway.Recorder() as recorder:
         recorder.label("last", outcome="failure", score=0.25, comment="it only looked done", by="me")
-    label = events_of(episode.id)[-1]
+    (label,) = [event for event in events_of(episode.id) if event.kind == "label"]
 
-    assert (label.kind, label.outcome, label.by, label.at > 0) == ("label", "failure", "me", True)
+    assert (label.outcome, label.by, label.at > 0) == ("failure", "me", True)
     assert trackway.open_store().episode(episode.id).outcome == "failure"
+
+
+def test_a_label_holds_whenever_it_is_sealed():
+    """One process seals its label before another has sealed the end: the label is still the last word."""
+    with trackway.Recorder() as first:
+        episode = first.start("t")
+        episode.end("success", score=1.0)
+        with trackway.Recorder() as second:
+            second.label(episode.id, outcome="failure", by="me")
+            second.label(episode.id, outcome="partial", by="me")
+    summary = trackway.open_store().episode(episode.id)
+
+    assert (summary.outcome, summary.score, summary.state) == ("partial", 1.0, "ended")
 
 
 # --- seed 001 -------------------------------------------------------------------------------------------------------
@@ -232,7 +246,7 @@ def test_any_trace_comes_back_from_a_store(data):
 
 def test_a_trace_holds_what_the_seeds_own_loses():
     """Failed, timed-out and unanswered calls, text beside calls, an aborted turn, and which calls were made at once."""
-    with pytest.raises(KeyboardInterrupt), trackway.record("t") as episode:
+    with contextlib.suppress(KeyboardInterrupt), trackway.record("t") as episode:
         episode.user("go")
         episode.text("two things at once")
         slow, bad = episode.tool_call("slow", {}, call_id="a"), episode.tool_call("bad", "{broken", call_id="b")
@@ -256,7 +270,8 @@ STEP = {
     "step_number": 1, "action_type": "write_file", "action_path": "src/a.py", "action_query": None,
     "action_content_length": 12, "reward": 0.08, "cumulative_reward": 0.13, "done": False, "error": None,
     "file_diff": FileDiff("src/a.py", None, "print('hi')\n", 12), "test_pass_rate": 0.5, "duration_ms": 3.25,
-    "observation_compact": {"files_read": ["src/b.py"], "steps_remaining": 9}, "security_flags": ["DANGEROUS_CODE:eval"],
+    "observation_compact": {"files_read": ["src/b.py"], "steps_remaining": 9},
+    "security_flags": ["DANGEROUS_CODE:eval"],
 }  # fmt: skip
 
 

@@ -27,7 +27,7 @@ from tests.packing import (
     state,
     unpacked,
 )
-from trackway.errors import EventRefused
+from trackway.errors import EventRefused, PackRefused
 from trackway.recording.recorder import Recorder
 from trackway.schema import events as kinds
 from trackway.schema import ids
@@ -35,7 +35,6 @@ from trackway.schema.canonical import hash_bytes
 from trackway.store.base import Batch
 from trackway.store.home import Home
 from trackway.store.live import LiveStore
-from trackway.store.pack import PackRefused
 from trackway.store.record import START, Position
 from trackway.store.sqlite import SqliteStore
 from trackway.store.unpack import unpack

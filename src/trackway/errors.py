@@ -15,6 +15,7 @@
     │   ├── StoreDamaged          bytes do not match their checksum
     │   ├── StoreUnavailable      missing, read-only, locked, full
     │   └── NotAStore             the file is something else
+    ├── PackRefused               a file that is no whole pack, or that this store cannot take
     └── EventRefused              an event that cannot be encoded, and why
 
 Each says what failed, on which thing, and carries a ``hint``: what to do next. Operands are kept as attributes.
@@ -91,6 +92,10 @@ class StoreUnavailable(StoreTrouble):
 
 class NotAStore(StoreTrouble):
     """The file exists and is something else."""
+
+
+class PackRefused(TrackwayError):
+    """A file that is no whole pack, or that this store cannot take; nothing was changed."""
 
 
 class EventRefused(TrackwayError):

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections import defaultdict, deque
 from collections.abc import Iterable
 
 import msgspec
 
 from trackway.read.order import ordered
+from trackway.read.pairs import pairs
 from trackway.schema.canonical import signature
 from trackway.schema.events import AssistantToolCall, Event, ToolResult
 
@@ -42,18 +42,7 @@ def steps(events: Iterable[Event]) -> list[Step]:
 
     Results are paired with calls by agent and call id; where an id repeats, the oldest unanswered call is meant.
     """
-    calls: list[AssistantToolCall] = []
-    results: dict[int, ToolResult] = {}
-    waiting: dict[tuple[str | None, str], deque[int]] = defaultdict(deque)
-    for event in ordered(events):
-        if isinstance(event, AssistantToolCall):
-            waiting[event.agent, event.call_id].append(len(calls))
-            calls.append(event)
-        elif isinstance(event, ToolResult):
-            open_calls = waiting.get((event.agent, event.call_id))
-            if open_calls:
-                results[open_calls.popleft()] = event
-    return [_step(index, call, results.get(index)) for index, call in enumerate(calls)]
+    return [_step(index, *pair) for index, pair in enumerate(pairs(ordered(events)))]
 
 
 def _step(index: int, call: AssistantToolCall, result: ToolResult | None) -> Step:

@@ -33,6 +33,9 @@ LOCAL_TEXT: Final = 6
 LOCAL_BYTES: Final = 7
 PAIRS: Final = 8
 
+_EXACT_CODES: Final = frozenset((SURROGATES, BIG_INTEGER, PAIRS))
+_REFERENCE_CODES: Final = frozenset((BLOB_TEXT, BLOB_BYTES, BLOB_VALUE, LOCAL_TEXT, LOCAL_BYTES))
+
 Ext = msgspec.msgpack.Ext
 ExtHook = Callable[[int, memoryview], Any]
 
@@ -193,8 +196,10 @@ def from_tree(tree: dict[str, Any], encoded: Encoded) -> Event:
 
 def _unknown(tree: dict[str, Any], encoded: Encoded) -> Unknown:
     envelope = {name: each for name, each in tree.items() if name in ENVELOPE and name not in ("native", "seq")}
-    raw, exactly = encoded.body, bool(encoded.flags & EXACT)
-    if encoded.flags & BLOBS:  # the bytes hold references into one store: rewritten with what they stand for
+    raw, codes = encoded.body, _codes(encoded.body) if encoded.flags else set()
+    # Flags may be those of a whole frame: what this one needs is in its own bytes.
+    exactly = not codes.isdisjoint(_EXACT_CODES)
+    if not codes.isdisjoint(_REFERENCE_CODES):  # references into one store: rewritten with what they stand for
         raw, exactly = encode_fast(exact(tree)), True
     try:
         fields = msgspec.to_builtins(msgspec.convert(envelope, Event))
@@ -202,6 +207,19 @@ def _unknown(tree: dict[str, Any], encoded: Encoded) -> Unknown:
         fields = {}
     fields.pop("kind", None)
     return Unknown(name=str(tree.get("kind", "")), raw=raw, exact=exactly, **fields)
+
+
+def _codes(body: bytes) -> set[int]:
+    """The extension types that stand in these bytes."""
+    found: set[int] = set()
+
+    def note(code: int, inner: memoryview) -> None:
+        found.add(code)
+        if code == PAIRS:
+            msgspec.msgpack.decode(inner, ext_hook=note)
+
+    msgspec.msgpack.decode(body, ext_hook=note)
+    return found
 
 
 def numbered(events: list[Event], first: int) -> list[Event]:

@@ -31,7 +31,11 @@ class Relation(msgspec.Struct, frozen=True):
 
 
 class EpisodeSummary(msgspec.Struct, frozen=True, kw_only=True):
-    """What is said of an episode in one line. ``writers`` maps each writer to the last of its numbers counted here."""
+    """What is said of an episode in one line.
+
+    ``writers`` maps each writer to the last of its numbers counted here; ``labelled`` says when outcome and score were
+    last given by a label. A label holds over the end, and a later one over an earlier one, in whatever order they come.
+    """
 
     id: str
     task: str = ""
@@ -58,6 +62,7 @@ class EpisodeSummary(msgspec.Struct, frozen=True, kw_only=True):
     n_model_calls: int = 0
     tools: tuple[str, ...] = ()
     writers: dict[str, int] = {}
+    labelled: dict[str, int] = {}
     started_at: int | None = None
     ended_at: int | None = None
     last_at: int | None = None
@@ -73,6 +78,7 @@ class _Fold:
         self.tags = dict.fromkeys(summary.tags)
         self.tools = dict.fromkeys(summary.tools)
         self.relations = dict.fromkeys(summary.relations)
+        self.labelled = dict(summary.labelled)
         self.errors = self.calls = 0
         self.by_kind = {
             EpisodeStart: self._start, EpisodeEnd: self._end, Label: self._label,
@@ -91,16 +97,16 @@ class _Fold:
     def _end(self, event: EpisodeEnd) -> None:
         lost = self.fields.get("lost", self.was.lost) + event.lost
         self.fields.update(reason=event.reason, error=event.error, ended_at=event.at, lost=lost)
-        if event.outcome is not None:
-            self.fields["outcome"] = event.outcome
-        if event.score is not None:
-            self.fields["score"] = event.score
+        for name in ("outcome", "score"):
+            value = getattr(event, name)
+            if value is not None and name not in self.labelled:
+                self.fields[name] = value
 
     def _label(self, event: Label) -> None:
-        if event.outcome is not None:
-            self.fields["outcome"] = event.outcome
-        if event.score is not None:
-            self.fields["score"] = event.score
+        for name in ("outcome", "score"):
+            value = getattr(event, name)
+            if value is not None and event.at >= self.labelled.get(name, event.at):
+                self.fields[name], self.labelled[name] = value, event.at
         if event.tag is not None:
             self.tags[event.tag] = None
         if event.relation is not None and event.to is not None:
@@ -134,7 +140,7 @@ class _Fold:
             was, **self.fields, n_events=count, n_turns=turn, last_at=last or None, writers=writers,
             n_steps=was.n_steps + self.steps, n_errors=was.n_errors + self.errors,
             n_model_calls=was.n_model_calls + self.calls, tools=tuple(self.tools), tags=tuple(self.tags),
-            relations=tuple(self.relations),
+            relations=tuple(self.relations), labelled=self.labelled,
         )  # fmt: skip
 
 

@@ -156,9 +156,18 @@ class FullTrace(msgspec.Struct):
     def from_json(cls, line: bytes | str) -> FullTrace:
         """The trace of a line, args verbatim."""
         try:
-            return msgspec.json.decode(line, type=cls)
+            found = msgspec.json.decode(line, type=cls)
         except msgspec.DecodeError:
-            return _unescaped(cls, line)
+            found = _unescaped(cls, line)
+        found.steps = [_one_line(each) for each in found.steps]
+        return found
+
+
+def _one_line(step: TraceStep) -> TraceStep:
+    """The step; arguments that were spread over lines stand as ``tool_call_step`` would write them."""
+    if isinstance(step, ToolCallStep) and isinstance(step.args_text, msgspec.UnsetType) and b"\n" in step.raw:
+        return tool_call_step(step.name, step.raw, step.call_id)
+    return step
 
 
 def _escaped(trace: _Wire) -> bytes:

@@ -66,7 +66,7 @@ def summary_fields(summary: EpisodeSummary) -> dict[str, Any]:
     tree: dict[str, Any] = msgspec.to_builtins(summary, builtin_types=(bytes,))
     for name in ("started_at", "ended_at", "last_at"):
         tree[name] = instant(tree[name])
-    tree.pop("writers")
+    del tree["writers"], tree["labelled"]
     return tree
 
 

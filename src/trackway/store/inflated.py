@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, BinaryIO, Final
 
 import zstandard
 
-from trackway.store.pack import PackRefused
+from trackway.errors import PackRefused
 
 if TYPE_CHECKING:
     from _typeshed import WriteableBuffer

@@ -17,7 +17,7 @@ from typing import BinaryIO, Final, NamedTuple
 import msgspec
 from blake3 import blake3
 
-from trackway.errors import BlobNotFound, StoreDamaged, TrackwayError
+from trackway.errors import BlobNotFound, PackRefused, StoreDamaged
 from trackway.schema import ids
 from trackway.schema.canonical import name_of
 from trackway.schema.events import Event, FileChange, Unknown
@@ -33,12 +33,8 @@ VERSION: Final = 1
 HEADER: Final = "trackway_pack"
 END: Final = "trackway_pack_end"
 PART: Final = 1 << 20
-LONGEST_LINE: Final = 1 << 28
+LONGEST_LINE: Final = 4 << 30
 """What a reader holds at most; no event is larger in practice, and no pack has a longer line."""
-
-
-class PackRefused(TrackwayError):
-    """A file that is no whole pack, or that this store cannot take; nothing was changed."""
 
 
 class Packed(NamedTuple):

@@ -13,7 +13,7 @@ from typing import Any, BinaryIO, Final, NamedTuple
 
 from blake3 import blake3
 
-from trackway.errors import EventRefused
+from trackway.errors import EventRefused, PackRefused
 from trackway.schema import ids
 from trackway.schema.canonical import name_of
 from trackway.schema.codec import BLOB_TEXT, LOCAL_BYTES, Encoded, decode, exact_hook
@@ -22,7 +22,7 @@ from trackway.schema.exact_json import RAW, UNKNOWN, agrees, encoded_of, event_o
 from trackway.schema.marks import bytes_of, object_of
 from trackway.schema.version import SCHEMA
 from trackway.store.inflated import ZSTD, Inflated
-from trackway.store.pack import END, HEADER, LONGEST_LINE, VERSION, Done, Packed, PackRefused, blobs_of, end_line
+from trackway.store.pack import END, HEADER, LONGEST_LINE, VERSION, Done, Packed, blobs_of, end_line
 
 _BLOB: Final = re.compile(r"blake3:[0-9a-f]{64}")
 _OTHER_FILES: Final = (

@@ -16,7 +16,7 @@ from typing import BinaryIO, NamedTuple
 
 from blake3 import blake3
 
-from trackway.errors import EpisodeNotFound
+from trackway.errors import EpisodeNotFound, PackRefused
 from trackway.schema import ids
 from trackway.schema.canonical import canonical_json
 from trackway.schema.codec import encode_fast, exact, tree_of
@@ -26,7 +26,7 @@ from trackway.schema.version import SCHEMA
 from trackway.store import record, system, tail
 from trackway.store.base import Batch
 from trackway.store.live import LiveStore
-from trackway.store.pack import Done, PackRefused, as_packed, blobs_of, nobody
+from trackway.store.pack import Done, as_packed, blobs_of, nobody
 from trackway.store.pack_reader import BlobPart, PackedEvent, PackFile
 from trackway.store.record import BLOB_PART, EVENT, RawRecord
 from trackway.store.sealer import Sealer
