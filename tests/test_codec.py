@@ -75,6 +75,16 @@ def test_a_field_of_another_type_is_kept_as_unknown() -> None:
     assert encode(event).body == raw
 
 
+def test_a_newer_kind_keeps_its_bytes_beside_any_other() -> None:
+    """Flags are those of a whole frame: an event that needs none of them keeps its bytes, in whatever spelling."""
+    raw = b"\x82\xa4kind\xa5dream\xa1n\xcd\x00\x02"  # 2 in three bytes where one would do
+
+    event = decode(Encoded(raw, codec.EXACT | codec.BLOBS, SCHEMA + 1))
+
+    assert isinstance(event, kinds.Unknown)
+    assert (event.raw, event.exact) == (raw, False)
+
+
 def test_what_is_no_event_is_refused() -> None:
     """Bytes that are no map are no event, and are not read as one."""
     with pytest.raises(EventRefused):
