@@ -154,10 +154,10 @@ def test_a_flipped_bit_in_a_frame(store):
 def test_a_frame_that_is_gone(store):
     """What is missing between others, and at the end, is named."""
     break_it(store, "DELETE FROM frames WHERE first_seq = 1024")
-    assert damage(store, ENDED) == [("are missing", 1024, 2047)]
+    assert damage(store, ENDED) == [("missing", 1024, 2047)]
 
     break_it(store, "DELETE FROM frames WHERE first_seq = 2048")
-    assert damage(store, ENDED) == [("are missing", 1024, 2107)]
+    assert damage(store, ENDED) == [("missing", 1024, 2107)]
     assert readable(store, ENDED) == (1024, 2108)
 
 
@@ -165,7 +165,7 @@ def test_a_frame_of_another_content(store):
     """Bytes that are sound and hold another number of events, or no events, are found."""
     body = Packer().pack([b"\x80"] * 3, [1] * 3)
     break_it(store, "UPDATE frames SET body = ?, checksum = ? WHERE first_seq = 0", body.body, body.checksum)
-    assert damage(store, ENDED) == [("stand in a frame of 3 events", 0, 1023)]
+    assert damage(store, ENDED) == [("their frame holds 3 events", 0, 1023)]
 
     garbage = Packer().deflate(b"\xc1 no msgpack")
     break_it(store, "UPDATE frames SET body = ?, checksum = ? WHERE first_seq = 0", garbage, check(garbage))
@@ -187,9 +187,9 @@ def test_a_flipped_bit_in_the_tail(store):
 
     assert damage(store, OPEN) == [("the checksum does not hold", 3, 3)]
     break_it(store, "DELETE FROM tail WHERE seq = 1")
-    assert damage(store, OPEN) == [("are missing", 1, 1), ("the checksum does not hold", 3, 3)]
+    assert damage(store, OPEN) == [("missing", 1, 1), ("the checksum does not hold", 3, 3)]
     break_it(store, "DELETE FROM tail WHERE seq = 5")
-    assert damage(store, OPEN)[-1] == ("are missing", 5, 5)
+    assert damage(store, OPEN)[-1] == ("missing", 5, 5)
     assert readable(store, OPEN) == (3, 6)
 
 

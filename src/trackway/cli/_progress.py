@@ -18,6 +18,9 @@ _BAR: Final = 24
 Done = Callable[[int], None]
 """Says that so much more is done."""
 
+Stage = Callable[[str, int, int], None]
+"""Says what is being done, how much of it is done, and how much there is (0 where nobody knows)."""
+
 
 @contextmanager
 def progress(label: str, total: int | None) -> Iterator[Done]:
@@ -28,6 +31,19 @@ def progress(label: str, total: int | None) -> Iterator[Done]:
     shown = _Bar(label, total)
     try:
         yield shown.add
+    finally:
+        shown.clear()
+
+
+@contextmanager
+def stages() -> Iterator[Stage]:
+    """For work that goes through several stages and says itself how far it is in each."""
+    if not sys.stderr.isatty():
+        yield lambda _label, _done, _total: None
+        return
+    shown = _Bar("", None)
+    try:
+        yield shown.at
     finally:
         shown.clear()
 
@@ -46,6 +62,10 @@ class _Bar:
         if now >= self._next:
             self._next = now + _EVERY
             self._draw()
+
+    def at(self, label: str, done: int, total: int) -> None:
+        self._label, self._total, self._done = label, total or None, done
+        self.add(0)
 
     def _draw(self) -> None:
         said = f"{self._done:,}"

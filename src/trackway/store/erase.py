@@ -13,7 +13,7 @@ import os
 import sqlite3
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 
 from trackway.store import record, system, tail
 from trackway.store.base import Store
@@ -27,6 +27,7 @@ WHOLE_BELOW: Final = 512 << 20
 """Up to this size a file is written anew, which takes seconds; sealers wait meanwhile, agents do not."""
 
 _SLICE: Final = 2048
+_PATIENCE_MS: Final = 3000
 _PAGES: Final = """
     SELECT page_count, freelist_count, page_size
     FROM pragma_page_count(), pragma_freelist_count(), pragma_page_size()"""
@@ -112,11 +113,19 @@ def _episode_of(about: Path, body: Path) -> bytes | None:
 # --- the file -------------------------------------------------------------------------------------------------------
 
 
-def give_back(store: SqliteStore, progress: Progress = silent, *, whole: bool | None = None) -> bool:
-    """Return free pages to the disk and empty the log; True where the file was written anew.
+class Freed(NamedTuple):
+    """How the file was left.
 
-    Where it was not, pages that are in use may still hold copies of deleted rows, compressed ones mostly.
+    Where it was not written anew, pages in use may still hold copies of deleted rows, compressed ones mostly; where
+    its log could not be emptied, because somebody reads, that does.
     """
+
+    whole: bool
+    log_emptied: bool
+
+
+def give_back(home: Home, store: SqliteStore, progress: Progress = silent, *, whole: bool | None = None) -> Freed:
+    """Return free pages to the disk, and leave nothing of deleted rows behind."""
     page_count, free, page_size = store._rows(_PAGES, ())[0]  # noqa: SLF001  one subsystem, here and below
     if whole is None:
         whole = (page_count - free) * page_size <= WHOLE_BELOW
@@ -124,7 +133,7 @@ def give_back(store: SqliteStore, progress: Progress = silent, *, whole: bool | 
     if not whole:
         _rewrite_small_tables(store)
     vacuum(store, progress)
-    return whole
+    return Freed(whole, _empty_log(home, store))
 
 
 def _write_anew(store: SqliteStore, progress: Progress) -> bool:
@@ -148,7 +157,7 @@ def _rewrite_small_tables(store: SqliteStore) -> None:
 
 
 def vacuum(store: SqliteStore, progress: Progress = silent) -> None:
-    """Free pages to the disk, a slice at a time: sealers get their turn in between. Then the log into the file."""
+    """Free pages to the disk, a slice at a time: sealers get their turn in between."""
     total = left = _free(store)
     while left:
         progress("returning space", total - left, total)
@@ -158,7 +167,18 @@ def vacuum(store: SqliteStore, progress: Progress = silent) -> None:
         before, left = left, _free(store)
         if left >= before:
             break
-    store.checkpoint()
+
+
+def _empty_log(home: Home, store: SqliteStore) -> bool:
+    """Move the log into the file and cut it to nothing; False where a reader is in the way for longer than a moment."""
+    with holding(home), store._lock:  # noqa: SLF001
+        connection = store._open_for_writing()  # noqa: SLF001
+        (usual,) = connection.execute("PRAGMA busy_timeout").fetchone()
+        connection.execute(f"PRAGMA busy_timeout={_PATIENCE_MS}").fetchall()
+        try:
+            return bool(connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0] == 0)
+        finally:
+            connection.execute(f"PRAGMA busy_timeout={usual}").fetchall()
 
 
 def _free(store: SqliteStore) -> int:

@@ -43,7 +43,10 @@ class Size(msgspec.Struct, frozen=True):
 
 
 class Receipt(msgspec.Struct, frozen=True, kw_only=True):
-    """What a prune did; the same is in ``receipts.jsonl``. ``whole`` says that the file was written anew."""
+    """What a prune did; the same is in ``receipts.jsonl``.
+
+    ``whole`` says that the file was written anew, ``log_emptied`` that nothing old is in its log.
+    """
 
     prune: str
     store: str
@@ -58,6 +61,7 @@ class Receipt(msgspec.Struct, frozen=True, kw_only=True):
     journal_records: int = 0
     quarantined: int = 0
     whole: bool = False
+    log_emptied: bool = False
 
 
 class _Pruning:
@@ -73,7 +77,7 @@ class _Pruning:
         self.weight = Weight()
         self.spared: Counter[str] = Counter()
         self.records = self.quarantined = 0
-        self.whole = False
+        self.freed = erase.Freed(whole=False, log_emptied=False)
 
     def drop(self, going: tuple[Going, ...], progress: Progress) -> bool:
         """All of them, batch by batch; whether any went."""
@@ -120,7 +124,7 @@ class _Pruning:
             self.quarantined += erase.remove_quarantined(self.live.home, episodes)
         self.failpoint("prune:erased")
         if isinstance(self.live.store, SqliteStore):
-            self.whole = erase.give_back(self.live.store, progress, whole=whole)
+            self.freed = erase.give_back(self.live.home, self.live.store, progress, whole=whole)
         self.failpoint("prune:returned")
 
     def receipt(self) -> Receipt:
@@ -128,7 +132,7 @@ class _Pruning:
         return Receipt(
             prune=self.receipts.name, store=self.live.key, criteria=self.criteria.described(), ids=tuple(self.gone),
             **self.weight._asdict(), spared=dict(self.spared), before=self.before, after=_size(self.live),
-            journal_records=self.records, quarantined=self.quarantined, whole=self.whole,
+            journal_records=self.records, quarantined=self.quarantined, **self.freed._asdict(),
         )  # fmt: skip
 
 

@@ -134,11 +134,11 @@ class Examination:
     def _goes_on(self, first: int, last: int) -> bool:
         """Whether this piece comes where it should; what is missing before it is said."""
         if first < self._seq:
-            self._damage.append(Damage(self._name, "are there twice", first, min(last, self._seq - 1)))
+            self._damage.append(Damage(self._name, "there twice", first, min(last, self._seq - 1)))
             self._seq = max(self._seq, last + 1)
             return False
         if first > self._seq:
-            self._hurt("are missing", self._seq, first - 1)
+            self._hurt("missing", self._seq, first - 1)
         self._seq = last + 1
         return True
 
@@ -152,7 +152,7 @@ class Examination:
             counted = self._row[1]
         if counted > self._seq:
             missing, self._seq = self._seq, min(counted, self._row[1])
-            self._hurt("are missing", missing, self._seq - 1)
+            self._hurt("missing", missing, self._seq - 1)
 
     def _frame(self, number: int, first: int, n: int) -> None:
         frame = Frame(*self._rows(_FRAME, (number,))[0])
@@ -163,7 +163,7 @@ class Examination:
             self._hurt(_said(error), first, first + n - 1)
             return
         if len(raws) != n:
-            self._hurt(f"stand in a frame of {len(raws)} events", first, first + n - 1)
+            self._hurt(f"their frame holds {len(raws)} events", first, first + n - 1)
             return
         self._fold(self._plain(body, frame) or [
             self._event(Encoded(bytes(raw), frame.flags, frame.schema), first + i) for i, raw in enumerate(raws)
