@@ -87,7 +87,7 @@ def test_transcript_tells_the_story(episode_id):
     text = shown(episode_id)
     wanted = [
         "fix the parser", episode_id[-8:], episode_id, "demo · model m · variant v2", "nightly", "success 0.75",
-        "1 turn · 4 steps · 1 error · 1 model call · 24 events", '{"host":"ci"}', "be kind", "turn 1",
+        "1 turn · 4 steps · 2 errors · 1 model call · 24 events", '{"host":"ci"}', "be kind", "turn 1",
         "user      the build is red", "attempt 2 · 812 ms · tool_use · in 1,200, out 30", "thinking  look first",
         "step 1    grep  x", 'step 2    bash  {"cmd": broken', "✗ error · exit 127", "sh: no", "of step 1",
         "step 3    write_file", "path: a.py", "content:", "file      modify a.py  4 → 8 bytes", "+two", "written",

@@ -1,6 +1,7 @@
 """Readings: pure functions of events."""
 
 import json
+from pathlib import Path
 
 import trackway
 from trackway.read.order import ordered
@@ -12,22 +13,6 @@ from trackway.testing.events import small_episode
 def fixture() -> FullTrace:
     """The seed's own."""
     return FullTrace(trace_id="t1", model="claude-opus-4-7", system_prompt="you are rsclaw", tools_schema=[])
-
-
-def test_push_and_count_steps_in_order() -> None:
-    """Seed 001: five pushes are five steps, in order."""
-    trace = fixture()
-    trace.push_user("hello")
-    trace.push_thinking("user wants a greeting")
-    trace.push_tool_call("greet", {"name": "world"}, "call_1")
-    trace.push_tool_result("call_1", "hi world", False)
-    trace.push_assistant_text("done")
-
-    assert trace.step_count() == 5
-    assert trace.has_tool_calls()
-    assert [each.kind for each in trace.steps] == [
-        "user", "assistant_thinking", "assistant_tool_call", "tool_result", "assistant_text",
-    ]  # fmt: skip
 
 
 def test_the_wire_form_is_the_seeds() -> None:
@@ -132,3 +117,29 @@ def test_a_whole_episode_reads_as_it_was() -> None:
     [step] = trackway.steps(small_episode())
 
     assert (step.tool, step.exit_code, step.error, step.duration_ms) == ("bash", 1, "2 failed", 812.5)
+
+
+def test_what_was_denied_or_broken_off_is_an_error_everywhere(home: Path) -> None:
+    """The summary counts what a step calls an error, whatever its status is."""
+    with trackway.record("t", home=home) as episode:
+        for status in ("ok", "error", "denied", "interrupted", "timeout"):
+            episode.tool_result(episode.tool_call("x", {"why": status}), "", status=status)
+    store = trackway.open_store(home=home)
+
+    found = trackway.steps(store.events(episode.id))
+
+    assert [step.arguments["why"] for step in found if step.error is not None] == [
+        "error", "denied", "interrupted", "timeout",
+    ]  # fmt: skip
+    assert store.episode(episode.id).n_errors == 4
+
+
+def test_an_exception_is_seen_as_its_text(home: Path) -> None:
+    """What has a text form is that text, without quotes, and is not kept twice."""
+    with trackway.record("t", home=home) as episode:
+        for content in (ValueError("no"), Path("a/b"), {"a": 1}):
+            episode.tool_result(episode.tool_call("x"), content)
+    results = [event for event in trackway.open_store(home=home).events(episode.id) if event.kind == "tool_result"]
+
+    assert [event.content for event in results] == ["ValueError: no", "a/b", '{"a":1}']
+    assert [event.returned for event in results] == [None, None, {"a": 1}]

@@ -83,9 +83,10 @@ class Transcript:
         self._open: dict[tuple[str | None, str], deque[int]] = defaultdict(deque)
         self._last: int | None = None
         self._section: tuple[str | None, int] = (None, 0)
+        self._model: str | None = None
         self._models: dict[str, kinds.ModelCall] = {}
         self._by_kind: dict[type[kinds.Event], Callable[[Any], Iterator[Line]]] = {
-            kinds.EpisodeStart: self._nothing, kinds.User: self._user, kinds.AssistantThinking: self._thinking,
+            kinds.EpisodeStart: self._start, kinds.User: self._user, kinds.AssistantThinking: self._thinking,
             kinds.AssistantText: self._text, kinds.AssistantToolCall: self._tool_call, kinds.ToolResult: self._result,
             kinds.ModelCall: self._model_call, kinds.ModelResult: self._model_result, kinds.Context: self._context,
             kinds.FileChange: self._file, kinds.TestRun: self._tests, kinds.Reward: self._reward,
@@ -110,8 +111,10 @@ class Transcript:
     def _block(self, text: str, label: str, style: str = "dim", text_style: str = "") -> Iterator[Line]:
         return block(text, full=self._full, label=label, style=style, text_style=text_style)
 
-    def _nothing(self, _event: kinds.EpisodeStart) -> Iterator[Line]:
-        return iter(())  # the header has said it
+    def _start(self, event: kinds.EpisodeStart) -> Iterator[Line]:
+        """The header is shown already; what it says of the model holds where a call names none."""
+        self._model = event.header.model
+        yield from ()
 
     def _user(self, event: kinds.User) -> Iterator[Line]:
         yield from self._block(event.content, event.actor if event.actor != "human" else "user", "user")
@@ -150,7 +153,7 @@ class Transcript:
 
     def _model_result(self, event: kinds.ModelResult) -> Iterator[Line]:
         asked = self._models.pop(event.id, None)
-        words = [event.model or (asked.model if asked else None) or "(unnamed)"]
+        words = [event.model or (asked.model if asked else None) or self._model or "(unnamed)"]
         words += [f"attempt {asked.attempt}"] if asked and asked.attempt > 1 else []
         words += [duration(event.latency_ms * _MS)] if event.latency_ms is not None else []
         words += [event.finish_reason] if event.finish_reason else []

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from collections import defaultdict, deque
 from collections.abc import Iterable
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
 from trackway.schema.events import AssistantToolCall, Event, ToolResult
-
-_TOLD: Final = ("ok", "error")
 
 
 class Pair(NamedTuple):
@@ -20,8 +18,7 @@ class Pair(NamedTuple):
     @property
     def failed(self) -> bool:
         """Whether it went wrong: an error, a denial, a timeout, an interruption, or nothing that came back."""
-        result = self.result
-        return result is None or result.is_error or result.status not in _TOLD
+        return self.result is None or self.result.failed
 
 
 class Open:

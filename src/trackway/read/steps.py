@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable
+from typing import Any
 
 import msgspec
 
@@ -32,6 +34,14 @@ class Step(msgspec.Struct, frozen=True, kw_only=True):
     reported: bool = False
 
     @property
+    def arguments(self) -> Any:  # noqa: ANN401  a JSON value is anything
+        """The arguments as a value; None where they are no JSON."""
+        try:
+            return json.loads(self.args)
+        except (ValueError, RecursionError):
+            return None
+
+    @property
     def signature(self) -> str:
         """The stable name of the action."""
         return signature(self.tool, self.args)
@@ -52,8 +62,7 @@ def _step(index: int, call: AssistantToolCall, result: ToolResult | None) -> Ste
     )  # fmt: skip
     if result is None:
         return head
-    failed = result.is_error or result.status not in ("ok", "error")
     return msgspec.structs.replace(
         head, observation=result.content, status=result.status, exit_code=result.exit_code,
-        duration_ms=result.duration_ms, error=(result.content or result.status) if failed else None,
+        duration_ms=result.duration_ms, error=(result.content or result.status) if result.failed else None,
     )  # fmt: skip

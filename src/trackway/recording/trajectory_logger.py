@@ -51,11 +51,14 @@ class TrajectoryLogger:
 
     # --- recording ----------------------------------------------------------------------------------------------
 
-    def start_episode(self, task: str, variant_id: str, *, metadata: Mapping[str, Any] | None = None) -> str:
-        """Begin an episode and return its id; one of this logger that has not ended is left as abandoned."""
+    def start_episode(self, task: str, variant_id: str, **header: Any) -> str:  # noqa: ANN401
+        """Begin an episode and return its id; one of this logger that has not ended is left as abandoned.
+
+        ``header`` is what ``Recorder.start`` takes beside: agent, model, tags, metadata, seed, redact and so on.
+        """
         if self._episode is not None and not self._episode.ended:
             self._episode.end("abandoned", reason="another episode was started")
-        self._episode = self._recorder.start(task, variant=variant_id, metadata=metadata, source=SOURCE)
+        self._episode = self._recorder.start(task, variant=variant_id, source=SOURCE, **header)
         self._earned = 0.0
         return self._episode.id
 

@@ -147,7 +147,8 @@ class AgentView(Remarks):
         if duration_ms is None and isinstance(call, Call):
             duration_ms = (time.perf_counter() - call.started) * 1000
         if returned is None and not isinstance(content, (str, type(None))):
-            returned = content
+            made = plain(content)
+            returned = None if isinstance(made, str) else made  # an exception, a path: its text says it all
         is_error = bool(is_error) or status in _ERRORS
         fields: dict[str, Any] = {"call_id": call.call_id if isinstance(call, Call) else text_of(call)}
         if is_error or status != "ok":

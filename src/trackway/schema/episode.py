@@ -117,7 +117,7 @@ class _Fold:
         self.tools[event.name] = None
 
     def _tool_result(self, event: ToolResult) -> None:
-        self.errors += event.is_error
+        self.errors += event.failed
 
     def _model_call(self, event: ModelCall) -> None:
         self.calls += 1

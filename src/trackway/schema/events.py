@@ -125,6 +125,11 @@ class ToolResult(Event, frozen=True, kw_only=True, tag="tool_result"):
     status: str = "ok"
     returned: Any = None
 
+    @property
+    def failed(self) -> bool:
+        """Whether it went wrong: an error, a denial, a timeout, an interruption."""
+        return self.is_error or self.status not in ("ok", "error")
+
 
 class AssistantText(Event, frozen=True, kw_only=True, tag="assistant_text"):
     """What the model said."""

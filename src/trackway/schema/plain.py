@@ -152,7 +152,7 @@ def mapping_of(value: Any) -> dict[Any, Any] | None:  # noqa: ANN401
 
 
 def text_of(value: object) -> str:
-    """The text a model would see of a value: a string as it is, anything else as JSON."""
+    """The text a model would see of a value: a string as it is, an exception, path or date as its text, else JSON."""
     if type(value) is str:
         return value
     if isinstance(value, str):
@@ -161,7 +161,8 @@ def text_of(value: object) -> str:
         return ""
     if isinstance(value, (bytes, bytearray)):
         return bytes(value).decode("utf-8", "surrogateescape")
-    return json_text(value).decode()
+    made = plain(value)
+    return made if isinstance(made, str) else json_text(made).decode()
 
 
 _encode_json = msgspec.json.Encoder(enc_hook=plain_object).encode
