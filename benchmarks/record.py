@@ -74,10 +74,10 @@ def at_a_pace(sink: str, folder: Path, count: int, rate: float, busy: bool = Fal
     return samples
 
 
-def a_step(peer: str, folder: Path, episodes: int) -> Latency:
-    """Whole steps in a tight loop."""
+def a_step(peer: str, folder: Path, episodes: int, history: bool = False) -> Latency:
+    """Whole steps in a tight loop; with history, each call carries the conversation so far, up to 150 messages."""
     recorder, samples = peers.load(peer).Recorder(folder), []
-    plan = [(number, [(each, workload.messages([each], history=False)) for each in steps])
+    plan = [(number, [(each, workload.messages(steps[: i + 1], history=history)) for i, each in enumerate(steps)])
             for number, steps in enumerate(workload.plan(episodes))]  # fmt: skip
     settle()
     for number, steps in plan:
@@ -119,8 +119,14 @@ def _hot(options: Options) -> Table:
 
 def _steps(options: Options) -> Table:
     names = (*_OURS, *peers.others())
-    found = {each: middle(_rounds(options.size(3, 1), a_step, each, options.size(40, 2))) for each in names}
-    return Table("record a whole step, hot: p50 / p99 / p999 in µs (ratio of p50)", (_row("a step of 1.5 KB", found),))
+    rows = []
+    for what, episodes, history in (
+        ("a step of 1.5 KB", options.size(40, 2), False),
+        ("with its whole history", options.size(10, 2), True),
+    ):
+        rounds = {each: _rounds(options.size(3, 1), a_step, each, episodes, history) for each in names}
+        rows.append(_row(what, {each: middle(rounds[each]) for each in names}))
+    return Table("record a whole step, hot: p50 / p99 / p999 in µs (ratio of p50)", tuple(rows))
 
 
 def _paced(options: Options) -> Table:
