@@ -237,6 +237,17 @@ def test_damage_below_the_rows(store):
     assert found.damage
 
 
+@pytest.mark.parametrize("value", ["7", "'text'", "cast(x'ff' AS TEXT)"])
+def test_what_is_of_another_kind(store, value):
+    """A number or a text where bytes should be is damage like any other."""
+    break_it(store, f"UPDATE frames SET body = {value} WHERE first_seq = 1024")
+    break_it(store, f"UPDATE tail SET body = {value} WHERE seq = 2")
+    break_it(store, f"UPDATE blobs SET body = {value} WHERE body IS NOT NULL")
+
+    assert len(looked(store).damage) >= 3
+    assert not looked(store).is_sound
+
+
 def test_rows_are_not_made_from_damaged_truth(store):
     """Where an event cannot be read, what is derived from all of them stays as it is."""
     flipped(store, "frames", "first_seq = 0")

@@ -220,9 +220,10 @@ class SqliteStore:
             connection = self._open()
             try:
                 return connection.execute(sql, values).fetchall() if connection is not None else []
-            except sqlite3.OperationalError as error:
-                raise self._unavailable(error) from error
             except sqlite3.DatabaseError as error:
+                # Bytes where text should be are an operational error to Python, and are not.
+                if isinstance(error, sqlite3.OperationalError) and "decode" not in str(error):
+                    raise self._unavailable(error) from error
                 raise StoreDamaged(f"{self.path}: {error}", hint="trackway doctor", path=self.path) from error
 
     # --- opening ------------------------------------------------------------------------------------------------

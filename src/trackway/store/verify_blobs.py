@@ -19,7 +19,8 @@ from trackway.store.verify_episode import Damage
 
 _PAGE: Final = 200
 _NEXT: Final = "SELECT id FROM blobs WHERE id > ? ORDER BY id LIMIT ?"
-_BLOB: Final = "SELECT hash, size, checksum, body FROM blobs WHERE id = ?"
+_META: Final = "SELECT hash, size, checksum, body IS NOT NULL FROM blobs WHERE id = ?"
+_BODY: Final = "SELECT body FROM blobs WHERE id = ?"
 _CHUNKS: Final = "SELECT i FROM chunks WHERE blob = ? ORDER BY i"
 _CHUNK: Final = "SELECT checksum, body FROM chunks WHERE blob = ? AND i = ?"
 _NEEDED_BY: Final = "SELECT uuid FROM episodes WHERE id IN (SELECT episode FROM blob_refs WHERE blob = ?) LIMIT 3"
@@ -39,7 +40,7 @@ class _Row(NamedTuple):
     hash: bytes
     size: int
     checksum: int
-    body: bytes | None
+    is_inline: int
 
 
 def look_at_blobs(store: SqliteStore, progress: Progress) -> Blobs:
@@ -52,7 +53,7 @@ def look_at_blobs(store: SqliteStore, progress: Progress) -> Blobs:
         if done % _PAGE == 0:
             progress("checking blobs", done, total)
         with store.reading():
-            found = store._rows(_BLOB, (number,))  # noqa: SLF001  one subsystem, as below
+            found = store._rows(_META, (number,))  # noqa: SLF001  one subsystem, as below
             if not found:
                 continue
             done, row = done + 1, _Row(*found[0])
@@ -80,8 +81,8 @@ def _trouble(store: SqliteStore, number: int, row: _Row) -> str | None:
         for piece in _pieces(store, number, row):
             hashed.update(piece)
             length += len(piece)
-    except TrackwayError as error:
-        return error.message
+    except (TrackwayError, TypeError) as error:
+        return error.message if isinstance(error, TrackwayError) else str(error)
     if length != row.size:
         return f"{length:,} of {row.size:,} bytes are there"
     return None if hashed.digest() == row.hash else "the content is not what its name says"
@@ -89,8 +90,8 @@ def _trouble(store: SqliteStore, number: int, row: _Row) -> str | None:
 
 def _pieces(store: SqliteStore, number: int, row: _Row) -> Iterator[bytes]:
     inflate, rows = store._packer.inflate, store._rows  # noqa: SLF001
-    if row.body is not None:
-        yield inflate(row.body, row.checksum, "it")
+    if row.is_inline:
+        yield inflate(rows(_BODY, (number,))[0][0], row.checksum, "it")
         return
     for i, (found,) in enumerate(rows(_CHUNKS, (number,))):
         if i != found:  # one is missing: the length will say so

@@ -159,7 +159,7 @@ class Examination:
         try:
             body = self._packer.inflate(frame.body, frame.checksum, "the frame")
             raws = _split(body)
-        except (TrackwayError, msgspec.MsgspecError) as error:
+        except (TrackwayError, msgspec.MsgspecError, TypeError) as error:
             self._hurt(_said(error), first, first + n - 1)
             return
         if len(raws) != n:
@@ -183,12 +183,12 @@ class Examination:
                 self._note_files(each)
         return events
 
-    def _tail_row(self, seq: int, body: bytes, flags: int, schema: int, checksum: int) -> None:
-        self._tail_bytes += len(body)
+    def _tail_row(self, seq: int, body: bytes | str | int, flags: int, schema: int, checksum: int) -> None:
         self._tail_events += 1
-        if check(body) != checksum:
+        if not isinstance(body, bytes) or check(body) != checksum:
             self._hurt("the checksum does not hold", seq, seq)
             return
+        self._tail_bytes += len(body)
         self._fold([self._event(Encoded(body, flags, schema), seq)])
 
     def _event(self, encoded: Encoded, seq: int) -> Event | None:
