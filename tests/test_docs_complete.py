@@ -6,6 +6,9 @@ import subprocess
 from pathlib import Path
 
 import click
+import pytest
+
+from trackway.cli import COMMANDS
 
 ROOT = Path(__file__).resolve().parent.parent
 MACHINE = re.compile(
@@ -47,6 +50,43 @@ def test_commands_are_documented():
     from trackway.cli import main
 
     assert _missing({name: rf"{name}\b" for name in _commands(main, "trackway")}) == []
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_every_command_has_a_page(name):
+    """`docs/commands/NAME.md` is called after the command, names each of its options, and the index links to it.
+
+    The options of every command stand in the index; `--json` stands in both, since its shape is the command's own.
+    """
+    from trackway.cli import main
+
+    page = (ROOT / "docs/commands" / f"{name}.md").read_text(encoding="utf-8")
+    index = (ROOT / "docs/cli.md").read_text(encoding="utf-8")
+    assert page.startswith(f"# trackway {name}\n")
+    assert f"(commands/{name}.md)" in index
+    command = main.get_command(click.Context(main), name)
+    options = {spelling for each in command.params if isinstance(each, click.Option) for spelling in each.opts}
+    everywhere = {"--home", "--store", "-h", "--help"}
+    missing = [(page, options - everywhere), (index, everywhere | {"--json"})]
+    assert [each for text, named in missing for each in sorted(named) if not _names(text, each)] == []
+
+
+def _names(text, option):
+    """Whether an option stands in a text as itself, not as the beginning of a longer one."""
+    return re.search(rf"(?<![\w-]){option}(?![\w-])", text) is not None
+
+
+def test_links_lead_somewhere():
+    """Every relative link in a page names a file that is there."""
+    pages = [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"), *(ROOT / "examples").glob("*.md")]
+    broken = []
+    for page in pages:
+        prose = re.sub(r"^```.*?^```", "", page.read_text(encoding="utf-8"), flags=re.DOTALL | re.MULTILINE)
+        for link in re.findall(r"\]\(([^)\s]+)\)", prose):
+            path = link.partition("#")[0]
+            if not re.match(r"\w+:", link) and not (page.parent / path).exists():
+                broken.append(f"{page.relative_to(ROOT)}: {link}")
+    assert broken == []
 
 
 def test_event_kinds_are_documented():
