@@ -92,8 +92,8 @@ class _Pruning:
         return len(self.gone) > before
 
     def _drop(self, batch: list[Going]) -> None:
-        unsealed = self.live.unsealed()
-        chosen = [each.id for each in batch if self._may_go(each.id, unsealed)]
+        waiting = self.live._look()  # noqa: SLF001  of the living and, by now, perhaps of the dead: one subsystem
+        chosen = [each.id for each in batch if self._may_go(each.id, waiting)]
         if not chosen:
             return
         self.receipts.write("dropping", ids=chosen)
@@ -105,13 +105,13 @@ class _Pruning:
         self.gone += done.ids
         self.weight = self.weight.plus(weight)
 
-    def _may_go(self, episode_id: str, unsealed: set[str]) -> bool:
+    def _may_go(self, episode_id: str, waiting: set[str]) -> bool:
         """Whether what was true when it was chosen still is: it may have been tagged, resumed or pruned since."""
         try:
-            summary = self.live.episode(episode_id)
+            summary = self.live._with_state(self.live.store.episode(episode_id))  # noqa: SLF001
         except EpisodeNotFound:
             return False
-        why = self.criteria.spares(summary, unsealed)
+        why = self.criteria.spares(summary, waiting)
         if why is not None:
             self.spared[why] += 1
         return why is None and self.criteria.looks_at(summary)
