@@ -54,7 +54,7 @@ def test_a_relation_names_another_episode(episode):
     said = cli("label", "last", "--relation", "depends_on", "--to", episode.id[-8:])
 
     assert said.exit_code == 0
-    assert f"depends on {episode.id}" in " ".join(cli("show", "last").stdout.split())
+    assert f"related   depends on {episode.id[-8:]}  {episode.id}" in cli("show", "last").stdout
 
 
 @pytest.mark.parametrize(

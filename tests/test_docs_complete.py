@@ -77,16 +77,26 @@ def _names(text, option):
 
 
 def test_links_lead_somewhere():
-    """Every relative link in a page names a file that is there."""
+    """Every relative link in a page names a file that is there, and a heading that is in it."""
     pages = [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"), *(ROOT / "examples").glob("*.md")]
     broken = []
     for page in pages:
         prose = re.sub(r"^```.*?^```", "", page.read_text(encoding="utf-8"), flags=re.DOTALL | re.MULTILINE)
         for link in re.findall(r"\]\(([^)\s]+)\)", prose):
-            path = link.partition("#")[0]
-            if not re.match(r"\w+:", link) and not (page.parent / path).exists():
+            path, _, heading = link.partition("#")
+            if re.match(r"\w+:", link):
+                continue
+            there = (page.parent / path).resolve() if path else page
+            if not there.exists() or (heading and heading not in _headings(there)):
                 broken.append(f"{page.relative_to(ROOT)}: {link}")
     assert broken == []
+
+
+def _headings(page):
+    """The anchors of a page, as GitHub makes them: lower case, spaces to dashes, the rest of punctuation gone."""
+    text = re.sub(r"^```.*?^```", "", page.read_text(encoding="utf-8"), flags=re.DOTALL | re.MULTILINE)
+    titles = re.findall(r"^#+ +(.+?) *$", text, flags=re.MULTILINE)
+    return {re.sub(r"[^\w -]", "", title.lower()).replace(" ", "-") for title in titles}
 
 
 def test_event_kinds_are_documented():

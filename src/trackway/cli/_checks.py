@@ -44,11 +44,12 @@ def findings(home: str | None, store: str | None, *, fix: bool) -> Iterator[Find
     yield _versions()
     try:
         place = settings.home_at(home)
-        files = settings_file.load(place).files
+        found = settings_file.load(place)
+        found.prices()
     except BadSetting as error:  # where everything is depends on it
         yield Finding("problem", error.message, do=error.hint)
         return
-    for each in files:
+    for each in found.files:
         yield Finding("ok", "settings are read from a file", str(each))
     yield from _environment(place)
     yield from _folder(place)

@@ -60,7 +60,8 @@ def _remarks(summary: EpisodeSummary, *, full: bool) -> Iterator[Line]:
         step = "" if summary.parent.step is None else f", step {summary.parent.step}"
         yield line(f"{summary.parent.episode}{step}", label="fork of")
     for each in summary.relations:
-        yield line(each.to, label=each.relation.replace("_", " "))
+        there = Span(f"{each.relation.replace('_', ' ')} {ids.short(each.to)}")
+        yield line(there, Span(f"  {each.to}", "dim"), label="related")
     if summary.metadata:
         yield from block(dumps(summary.metadata), full=full, label="metadata")
 
@@ -210,10 +211,11 @@ class Transcript:
         yield from self._block(": ".join([event.topic, *said]), "note")
 
     def _label(self, event: kinds.Label) -> Iterator[Line]:
-        relation = None if event.relation is None else f"{event.relation.replace('_', ' ')} {event.to}"
+        relation = None if event.relation is None else f"{event.relation.replace('_', ' ')} {ids.short(event.to or '')}"
         said = {"outcome": event.outcome, "score": event.score, "tag": event.tag, "": event.comment}
         words = [f"{name} {value}".strip() for name, value in said.items() if value is not None]
         words += [each for each in (relation, event.by and f"by {event.by}") if each]
+        words.append(moment(event.at, utc=self._utc))
         yield from self._block(" · ".join(words), "label")
 
     def _end(self, event: kinds.EpisodeEnd) -> Iterator[Line]:

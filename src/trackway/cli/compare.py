@@ -25,6 +25,7 @@ _NAMES: Final = {
     "episode_end": "end",
 }  # fmt: skip
 _ROWS: Final = 30
+_LEAD: Final = 24
 
 
 @click.command(
@@ -190,14 +191,25 @@ def _row(row: Row) -> list[Span]:
     from trackway.cli._print import Span
 
     style = _STYLES[row.how]
-    return [
-        *_cells(row.a, style), Span(_MARKS[row.how], style), *_cells(row.b, style),
-    ]  # fmt: skip
+    texts = ["" if each is None else each.text for each in (row.a, row.b)]
+    if row.how == "changed":
+        texts = _where_they_differ(*texts)
+    return [*_cells(row.a, texts[0], style), Span(_MARKS[row.how], style), *_cells(row.b, texts[1], style)]
 
 
-def _cells(each: Element | None, style: str) -> list[Span]:
+def _where_they_differ(a: str, b: str) -> list[str]:
+    """Both texts without a long beginning they have in common: a column is too short to get to the difference."""
+    pairs = enumerate(zip(a, b, strict=False))
+    same = next((i for i, (one, other) in pairs if one != other), min(len(a), len(b)))
+    if a == b:
+        return [f"{a} (of another action)", f"{b} (of another action)"]
+    head = f"{a[:_LEAD].partition(' ')[0]} " if " " in a[:_LEAD] else ""  # the tool of a call
+    return [a, b] if same <= _LEAD else [f"{head}…{each[same - _LEAD // 2 :]}" for each in (a, b)]
+
+
+def _cells(each: Element | None, text: str, style: str) -> list[Span]:
     from trackway.cli._print import Span
 
     if each is None:
         return [Span(""), Span("")]
-    return [Span(str(each.step), "dim"), Span(f"{_name(each)}: {each.text}", style)]
+    return [Span(str(each.step), "dim"), Span(f"{_name(each)}: {text}", style)]

@@ -33,12 +33,15 @@ def label(episode: str, *, as_json: bool, home: str | None, store: str | None, b
     """
     from trackway.cli._options import opened
     from trackway.cli._print import talk, write_json
+    from trackway.errors import BadSetting
     from trackway.schema.view import summary_fields
 
     _check(said)
     with opened(home, store) as live:
         name = live.resolve(episode)
         other = None if said["to"] is None else live.resolve(said["to"])
+    if other == name:
+        raise BadSetting("an episode has no relation to itself", hint="name another one with --to")
     count = _record(name, other, home=home, store=store, by=by or _user(), **said)
     with opened(home, store) as live:
         summary = live.episode(name)
@@ -108,4 +111,4 @@ def _said(episode_id: str, count: int) -> str:
     from trackway.schema import ids
 
     name = ids.short(episode_id)
-    return f"{count} label{'s' * (count != 1)} added to {name} (hint: trackway show {name})"
+    return f"{count} label{'s' * (count != 1)} added to {name}; trackway show {name} has it"

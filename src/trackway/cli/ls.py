@@ -30,6 +30,7 @@ _COUNTED: Final = 1_000
         "trackway ls --state crashed --tool bash",
         "trackway ls --sort score --limit 0",
         "trackway ls --json | jq '.[0].id'",
+        "trackway ls --tag nightly --ids | xargs -n1 trackway pack",
     )
 )
 @utc
@@ -46,6 +47,7 @@ _COUNTED: Final = 1_000
 @click.option(
     "-n", "--limit", type=click.IntRange(min=0), help="At most so many; 0 is all. [default: 20; with --json: all]"
 )
+@click.option("--ids", is_flag=True, help="Ids alone, one a line: for scripts.")
 @common
 def ls(
     *,
@@ -56,6 +58,7 @@ def ls(
     state: str | None,
     reverse: bool,
     limit: int | None,
+    ids: bool,
     **filters: Any,  # noqa: ANN401  click hands over what the options say
 ) -> None:
     """List episodes, the newest first."""
@@ -67,6 +70,9 @@ def ls(
 
             found = _found(live, query, state, limit or None)
             write_array(dumps(summary_fields(each)) for each in found)
+        elif ids:
+            for each in _found(live, query, state, limit or None):
+                click.echo(each.id)
         else:
             _table(live, query, state, _DEFAULT_LIMIT if limit is None else limit, utc=utc)
 

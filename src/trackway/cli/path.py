@@ -11,7 +11,7 @@ from trackway.cli._options import common, examples
 _NAMES = ("home", "store", "journals")
 
 
-@click.command(epilog=examples("trackway path", "trackway path store", 'cp "$(trackway path store)" backup.db'))
+@click.command(epilog=examples("trackway path", "trackway path store", 'ls -l "$(trackway path journals)"'))
 @click.argument("which", metavar="[home|store|journals]", type=click.Choice(_NAMES), required=False)
 @common
 def path(which: str | None, *, as_json: bool, home: str | None, store: str | None) -> None:

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
 _MS: Final = 1_000_000
 _DEFAULT_LIMIT: Final = 10
+_NARROW: Final = 100
+_NO_MATCH: Final = "no episode matches (hint: trackway ls without filters shows what is there)"
 
 
 @click.command(
@@ -62,7 +64,8 @@ def stats(
 
         write_json(msgspec.to_builtins(found))
     elif not found.episodes:
-        talk("no episode matches (hint: trackway ls without filters shows what is there)")
+        asked = any(value is not None for value in filters.values())
+        talk(_NO_MATCH if asked else f"nothing is recorded in {live.key} yet (hint: trackway demo)")
     else:
         _show(Screen(), found, by, limit or None)
 
@@ -83,7 +86,7 @@ def _counted(live: LiveStore, query: Query) -> Stats:
 
 
 def _show(screen: Screen, found: Stats, by: str | None, limit: int | None) -> None:
-    from trackway.cli._print import Line, line
+    from trackway.cli._print import Line, line, talk
 
     if by is None:
         screen.show(line(text, label=name) for name, text in _whole(found))
@@ -96,8 +99,9 @@ def _show(screen: Screen, found: Stats, by: str | None, limit: int | None) -> No
         if by is None:
             screen.show([Line((), gutter=0)])
         table(screen, rows[:limit])
+        screen.flush()
         if limit is not None and len(rows) > limit:
-            screen.show([Line((_dim(f"… {len(rows) - limit:,} more (--limit 0 shows all)"),), gutter=0)])
+            talk(f"… {len(rows) - limit:,} more (--limit 0 shows all)")
 
 
 def _whole(found: Stats) -> Iterable[tuple[str, str]]:
@@ -212,8 +216,11 @@ def _table(
     from trackway.cli._text import bar
 
     most = max(sizes, default=0) or 1
-    for i in range(len(rows)):
-        cells[i].insert(place, _dim(bar(sizes[i] / most, 8)))
+    if screen.width < _NARROW:
+        columns = columns[:place] + columns[place + 1 :]
+    else:
+        for i in range(len(rows)):
+            cells[i].insert(place, _dim(bar(sizes[i] / most, 8)))
     screen.table(columns, cells)
 
 

@@ -182,7 +182,9 @@ def _tool_call(of: Elements, event: AssistantToolCall) -> Face:
 
 def _tool_result(of: Elements, event: ToolResult) -> Face:
     tool, action = of.action(event, event.call_id)
-    return Face((action, event.content, event.is_error, event.status, event.exit_code), tool, event.content)
+    ended = "" if event.exit_code in (None, 0) else f" {event.exit_code}"
+    text = f"{event.status}{ended}: {event.content}" if event.failed or ended else event.content
+    return Face((action, event.content, event.is_error, event.status, event.exit_code), tool, text)
 
 
 def _model_call(of: Elements, event: ModelCall) -> Face:
@@ -202,7 +204,8 @@ def _context(of: Elements, event: kinds.Context) -> Face:
 def _file_change(of: Elements, event: kinds.FileChange) -> Face:
     cause = of.action(event, event.cause)
     states = _state(event.before), _state(event.after)
-    return Face((event.op, event.path, event.new_path, *states, *cause), event.path, f"{event.op} {event.path}")
+    names = " → ".join(_short(each) for each in (event.before, event.after))
+    return Face((event.op, event.path, event.new_path, *states, *cause), event.path, f"{event.op} {event.path} {names}")
 
 
 def _test_run(_: Elements, event: kinds.TestRun) -> Face:
@@ -250,6 +253,10 @@ def _unknown(_: Elements, event: kinds.Unknown) -> Face:
 
 def _digest(value: Any) -> bytes | None:  # noqa: ANN401
     return None if value is None else digest(value)
+
+
+def _short(state: FileState | None) -> str:
+    return "nothing" if state is None else state.hash.partition(":")[2][:8]
 
 
 def _state(state: FileState | None) -> tuple[str, int | None] | None:

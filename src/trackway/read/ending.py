@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from trackway.schema.events import AssistantToolCall, EpisodeEnd, Event, ModelCall, ModelResult, ToolResult
+from trackway.schema.events import AssistantToolCall, EpisodeEnd, Event, Label, ModelCall, ModelResult, ToolResult
 
 _CLIP = 80
 
@@ -16,7 +16,8 @@ def ending(events: Iterable[Event]) -> str:
     """Where the episode stands or stopped: its end, the step or model call it was inside, or its last event."""
     stand = _Stand()
     for event in events:
-        stand.take(event)
+        if not isinstance(event, Label):  # said of it, not done in it
+            stand.take(event)
     return stand.sentence()
 
 

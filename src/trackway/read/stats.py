@@ -47,11 +47,13 @@ class Durations:
     def __init__(self) -> None:
         self._counts: Counter[int] = Counter()
         self._total = 0.0
+        self._least, self._most = math.inf, 0.0
 
     def add(self, milliseconds: float | None) -> None:
         """Count one; None was not told."""
         if milliseconds is not None and math.isfinite(milliseconds):
             self._total += milliseconds
+            self._least, self._most = min(self._least, milliseconds), max(self._most, milliseconds)
             self._counts[round(math.log(max(milliseconds, 1e-3)) / _STEP)] += 1
 
     def spread(self) -> Spread:
@@ -63,12 +65,12 @@ class Durations:
         for size in sorted(self._counts):
             left -= self._counts[size]
             if left <= 0:
-                return math.exp(size * _STEP)
+                return min(max(math.exp(size * _STEP), self._least), self._most)
         return None
 
 
 class TaskRow(msgspec.Struct, frozen=True, kw_only=True):
-    """All tries at one task. ``reward`` is the sum of step rewards, ``scored`` how many have the mean ``score``."""
+    """All tries at one task: the mean ``score`` of the ``scored`` ones, and the mean sum of step rewards."""
 
     task: str
     episodes: int
@@ -128,7 +130,8 @@ class _Group:
         self.durations = Durations()
         self.usage = Usage()
         self.score = 0.0
-        self.reward: float | None = None
+        self.reward = 0.0
+        self.rewarded = 0
 
     def spend(self, spent: Usage) -> None:
         """Add what one episode spent; a running sum, so that nothing per episode is kept."""
@@ -155,7 +158,8 @@ class Counting:
         rewards = [each.value for each in found if isinstance(each, Reward) and each.scope == "step"]
         told = [each for each in rewards if each is not None]
         if told:
-            task.reward = (task.reward or 0.0) + sum(told)
+            task.rewarded += 1
+            task.reward += sum(told)
         self._count_tools(found, (self._whole, task))
         self._count_models(found, spent)
 
@@ -174,11 +178,14 @@ class Counting:
 
     def _count_models(self, events: list[Event], spent: Usage) -> None:
         named: dict[str, str | None] = {}
+        usual: str | None = None
         for event in events:
-            if isinstance(event, ModelCall):
+            if isinstance(event, EpisodeStart):
+                usual = event.header.model
+            elif isinstance(event, ModelCall):
                 named[event.id] = event.model
             elif isinstance(event, ModelResult):
-                model = self._models.setdefault(event.model or named.get(event.id), _Group())
+                model = self._models.setdefault(event.model or named.get(event.id) or usual, _Group())
                 model.durations.add(event.latency_ms)
                 model.errors += event.error is not None
         for each in spent.models:
@@ -219,7 +226,8 @@ def _task(name: str, group: _Group) -> TaskRow:
     score = group.score / group.scored if group.scored else None
     return TaskRow(
         task=name, episodes=group.episodes, outcomes=dict(group.outcomes), steps=group.steps, errors=group.errors,
-        duration=group.durations.spread(), usage=group.usage, scored=group.scored, score=score, reward=group.reward,
+        duration=group.durations.spread(), usage=group.usage, scored=group.scored, score=score,
+        reward=group.reward / group.rewarded if group.rewarded else None,
     )  # fmt: skip
 
 

@@ -10,7 +10,9 @@ import weakref
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, Final
 
+from trackway.errors import BadSetting, NotFound
 from trackway.schema import events as kinds
+from trackway.schema import ids
 from trackway.schema.execution_step import ExecutionStep
 from trackway.schema.plain import plain
 from trackway.schema.trace import FullTrace, TextStep, ThinkingStep, ToolCallStep, ToolResultStep, TraceStep, UserStep
@@ -100,8 +102,16 @@ class ById:
         self, episode_id: str, relation: str, to: str, *, comment: str | None = None, by: str | None = None
     ) -> None:
         """Say how an episode stands to another one: ``depends_on``, ``follows``, ``duplicates``, or a word of yours."""
-        there = LiveStore(self.home, self.store).resolve(to)
-        self._any_episode(episode_id).relate(relation, there, comment=comment, by=by)
+        self._any_episode(episode_id).relate(relation, to, comment=comment, by=by)
+
+    def whole_id(self, ref: str) -> str:
+        """The id a reference names; one that names none, or several, is misuse."""
+        if ids.is_id(ref):
+            return ref
+        try:
+            return LiveStore(self.home, self.store).resolve(ref)
+        except NotFound as error:
+            raise BadSetting(error.message, hint=error.hint, ref=ref) from error
 
     def _any_episode(self, episode_id: str) -> Episode:
         return self._live.get(episode_id) or self._afterwards(episode_id)

@@ -190,7 +190,7 @@ class Episode(AgentView):
 
     def relate(self, relation: str, to: Episode | str, *, comment: str | None = None, by: str | None = None) -> None:
         """Say how this episode stands to another one, at any time: ``depends_on``, ``follows``, or a word of yours."""
-        there = to.id if isinstance(to, Episode) else ids.from_bytes(ids.to_bytes(to))
+        there = to.id if isinstance(to, Episode) else self._core.recorder.whole_id(to)
         if there == self._core.id:
             raise BadSetting("an episode has no relation to itself", hint="name another one", episode=there)
         self._core.put(kinds.Label, {

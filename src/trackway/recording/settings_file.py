@@ -11,7 +11,7 @@ import os
 from collections.abc import Mapping
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 import msgspec
 
@@ -50,7 +50,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
 
     home: str | None = None
     store: str | None = None
-    journal: str | None = None
+    journal: Literal["mmap", "append"] | None = None
     disabled: bool | None = None
     redact: RedactTable | None = None
     retention: Retention | None = None

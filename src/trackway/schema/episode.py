@@ -130,7 +130,8 @@ class _Fold:
         for event in events:
             count += 1
             writers[event.writer] = event.n
-            last = max(last, event.at)
+            if type(event) is not Label:  # what is said later does not make it last longer
+                last = max(last, event.at)
             if event.turn > turn and event.agent is None:
                 turn = event.turn
             note = by_kind.get(type(event))

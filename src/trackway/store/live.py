@@ -118,7 +118,7 @@ class LiveStore:
                 hint = "nothing is recorded here yet"
             raise EpisodeNotFound(f"no episode answers to {ref!r}", hint=hint, ref=ref)
         if len(found) > 1:
-            names = ", ".join(found[:5])
+            names = ", ".join([*found[:5], *(["…"] if len(found) > 5 else [])])
             raise AmbiguousEpisode(f"{ref!r} names {len(found)} episodes: {names}", hint="type more of it", ref=ref)
         return found[0]
 
