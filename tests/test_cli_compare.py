@@ -95,3 +95,16 @@ def test_a_redacted_episode_equals_its_twin():
     assert other.exit_code == 1
     assert SECRET not in other.stdout
     assert trackway.compare(*(trackway.open_store().events(each) for each in (hidden, twin))).equal
+
+
+def test_an_id_that_is_no_name_of_ours_counts():
+    """Which order, image or row was meant is a difference; the id a provider gave a block is none."""
+
+    def asked(order, block):
+        with trackway.record("t") as episode:
+            content = [{"type": "order", "id": order}, {"type": "tool_use", "id": block, "name": "x", "input": {}}]
+            episode.model_call(model="m", messages=[{"role": "user", "id": block, "content": content}])
+        return episode.id
+
+    assert cli(asked("A1", "b1"), asked("A1", "b2")).exit_code == 0
+    assert cli(asked("A1", "b1"), asked("B2", "b1")).exit_code == 1

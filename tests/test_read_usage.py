@@ -316,3 +316,20 @@ def test_recorded_usage_is_read_from_a_store() -> None:
     found = usage(trackway.open_store().events(episode.id))
 
     assert [(each.model, each.total) for each in found.models] == [("m", 10)]
+
+
+def test_thoughts_alone_are_output() -> None:
+    """Gemini may tell thoughts and no candidates: they were produced, and cost what output costs."""
+    found = tokens_of({"promptTokenCount": 10, "thoughtsTokenCount": 7})
+
+    assert found is not None
+    assert (found.input, found.output, found.reasoning, found.total) == (10, 7, 7, 17)
+
+
+def test_cache_writes_told_by_their_parts_are_summed() -> None:
+    """Where the sum is missing, the parts are what was written."""
+    parts = {"ephemeral_5m_input_tokens": 20, "ephemeral_1h_input_tokens": 5}
+    found = tokens_of({"input_tokens": 1, "output_tokens": 2, "cache_creation": parts})
+
+    assert found is not None
+    assert (found.cache_write, found.cache_write_1h, found.total) == (25, 5, 28)

@@ -11,8 +11,10 @@ from hypothesis import strategies as st
 import trackway
 from trackway.errors import BadSetting
 from trackway.recording.key import tokens_to_hide, tokens_to_lift
-from trackway.recording.redact import Redactor, Tally, lift
+from trackway.recording.lifting import lift, lift_value
+from trackway.recording.redact import Redactor, Tally
 from trackway.recording.rules import literal, rules_of
+from trackway.recording.secrets import KNOWN
 from trackway.recording.settings import home_at
 from trackway.recording.tokens import TOKEN, Tokens
 from trackway.schema.events import AssistantToolCall
@@ -272,3 +274,120 @@ def test_a_home_that_takes_no_key_still_hides(home: Path, monkeypatch, capsys) -
 
     assert TOKEN.fullmatch(token)
     assert "cannot be lifted" in capsys.readouterr().err
+
+
+# --- what an adversarial review found -------------------------------------------------------------------------------
+
+
+def test_rules_hold_when_only_the_id_is_kept(home: Path) -> None:
+    """Steps and labels by id are redacted by the rules the episode was begun with, after its end too."""
+    with trackway.Recorder() as recorder:
+        name = recorder.start("t", redact=["swordfish"]).id
+        recorder.log_step(name, trackway.ExecutionStep("t", "say swordfish", 1, observation="swordfish"))
+        recorder.resume(name).end("success")
+        recorder.label(name, comment="swordfish")
+
+    assert b"swordfish" not in everywhere(home)
+
+
+def test_another_process_goes_on_hiding_known_secrets(home: Path) -> None:
+    """The header says that secrets are hidden: whoever goes on with the episode hides the known ones at least."""
+    with trackway.Recorder() as first:
+        name = first.start("t", redact=["swordfish"]).id
+    with trackway.Recorder() as second:
+        second.log_step(name, trackway.ExecutionStep("t", SECRET, 1))
+        second.label(name, comment=SECRET)
+
+    assert SECRET.encode() not in everywhere(home)
+
+
+KEY = "sk-proj-" + "Ab1" * 14
+
+
+@pytest.mark.parametrize("text", [
+    json.dumps({"stdout": f"the key:\n{KEY}"}), json.dumps({"a": json.dumps({"b": f"x\t{KEY}"})}),
+    '{"content":"key\\n' + KEY, json.dumps(f"\u2028{KEY}"),
+])  # fmt: skip
+def test_an_escape_ends_a_word(text: str) -> None:
+    """In JSON a line break is a letter with a backslash before it: the key after it is still found."""
+    assert KEY not in Redactor(rules_of(True), TOKENS).text(text, Tally())
+
+
+@pytest.mark.parametrize("made", [
+    lambda e: e.tool_result(e.tool_call("t"), {"password": "swordfish"}),
+    lambda e: e.user({"Password": "swordfish", "n": [{"password": ["swordfish"]}]}),
+    lambda e: e.model_call(messages=[{"function": {"arguments": '{"password": "swordfish"}'}}]),
+    lambda e: e.tool_call("t", '{"password":"swordfish","password":"B"}'),
+    lambda e: e.tool_call("t", '{"password": "swordfish'),
+    lambda e: e.text("said {'password': 'swordfish two'} and left"),
+    lambda e: e.text('logged {"x": "{\\"password\\": \\"swordfish\\"}"'),
+])  # fmt: skip
+def test_what_stands_under_a_name_is_hidden_in_text_too(home: Path, tmp_path: Path, monkeypatch, made) -> None:
+    """In values, in their JSON, in JSON inside strings, twice under one name, cut off, and as Python writes it."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "trackway.toml").write_text("[redact]\nfields = ['password']\n")
+    with trackway.record("t") as episode:
+        made(episode)
+
+    assert b"swordfish" not in everywhere(home)
+
+
+def test_a_title_is_hidden_before_it_is_cut(home: Path) -> None:
+    """Half a secret is found by no rule, so none is made."""
+    trace = trackway.FullTrace("t1")
+    trace.push_user("x" * 100 + " " + SECRET + " and more")
+    with trackway.Recorder() as recorder:
+        recorder.add(trace, redact=True)
+
+    assert SECRET[:18].encode() not in everywhere(home)
+
+
+@pytest.mark.parametrize("find", [
+    lambda text: re.finditer("swordfish", text), lambda text: re.findall("(sword)(fish)", text),
+    lambda text: [b"swordfish"], lambda text: [object()], lambda text: 3,
+])  # fmt: skip
+def test_a_function_may_answer_in_any_way(find) -> None:
+    """Matches, groups and bytes are secrets; what is none of these hides the whole text."""
+    clean = Redactor(rules_of(find), TOKENS).text("a swordfish b", Tally())
+
+    assert "swordfish" not in clean
+    assert TOKENS.lift(clean) == "a swordfish b"
+
+
+def test_a_pattern_of_bytes_is_refused() -> None:
+    """It could match no text."""
+    with pytest.raises(BadSetting, match="bytes"):
+        rules_of(re.compile(b"x"))
+
+
+def test_a_made_up_token_hides_nothing() -> None:
+    """Only tokens of this key are left as they are."""
+    clean = Redactor(rules_of(True), TOKENS).text(f"[redacted:a:{SECRET}]", Tally())
+
+    assert SECRET not in clean
+
+
+def test_numbers_and_names_that_are_no_text(home: Path) -> None:
+    """A card number as a number, a name of bytes: hidden, and lifted as what they were."""
+    value = {b"swordfish": 1, "card": 4111111111111111, 4111111111111111: [4111111111111111.0, True]}
+    redactor = Redactor(rules_of(["swordfish", "4111111111111111"]), TOKENS)
+
+    clean = redactor.value(value, Tally())
+
+    assert "swordfish" not in repr(clean)
+    assert "4111111111111111" not in repr(clean)
+    assert lift_value(clean, TOKENS) == value
+
+
+def test_two_names_that_become_one_lose_nothing() -> None:
+    """A function that answers the same for every text merges no values."""
+    clean = Redactor(rules_of(lambda _text: "***"), TOKENS).value({"a": 1, "b": 2}, Tally())
+
+    assert len(clean) == 2
+
+
+@pytest.mark.parametrize("rule", KNOWN, ids=lambda rule: rule.name)
+def test_no_known_rule_takes_long(rule) -> None:
+    """A million characters made to trouble it are looked through in a moment; the time limit is the test's."""
+    for text in ("-----BEGIN PRIVATE KEY-----\n", "-eyJ", "eyJ", "sk-", "bearer ", "://a:", "SG.", "-", "a", "\\neyJ"):
+        list(rule.spans(text * (1_000_000 // len(text))))

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 import trackway
 from trackway import ExecutionStep, FileDiff, FullTrace, TrajectoryLogger, TrajectoryRecord, TrajectoryStep
-from trackway.errors import BadSetting, EpisodeClosed, EpisodeNotFound
+from trackway.errors import BadSetting, EpisodeClosed, EpisodeNotFound, TrackwayError
 from trackway.read.execution import execution_steps
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -98,6 +98,36 @@ def test_what_is_no_step_is_refused():
         with pytest.raises(BadSetting, match="latency_ms"):
             episode.log_step(ExecutionStep("x", "y", "soon"))
     assert trackway.steps(events_of(episode.id)) == []
+
+
+@pytest.mark.parametrize("step", [
+    ExecutionStep("t", "a", 1, tokens=2.7), ExecutionStep("t", {"a": 1}, 1), ExecutionStep("t", "a", 1, success="no"),
+    ExecutionStep("t", "a", True), ExecutionStep(None, "a", 1), ExecutionStep("t", "a", 1, observation=b"x"),
+])  # fmt: skip
+def test_a_step_that_would_not_come_back_equal_is_refused(step):
+    """Nothing is rounded, coerced or left out: it raises before anything is recorded."""
+    with trackway.record("t") as episode, pytest.raises(BadSetting):
+        episode.log_step(step)
+    assert trackway.steps(events_of(episode.id)) == []
+
+
+def test_last_means_the_last_each_time():
+    """A word is looked up whenever it is used; and an episode that another handle ended takes no more steps."""
+    with trackway.Recorder() as recorder, trackway.Recorder() as other:
+        first = other.start("first")
+        other.flush()
+        recorder.log_step("last", BUILD)
+        second = other.start("second")
+        other.flush()
+        recorder.log_step("last", TEST)
+        first.end("success")
+        with pytest.raises(EpisodeClosed):
+            recorder.log_step(first.id, BUILD)
+        assert recorder.resume(second.id) is not second
+        assert other.resume(second.id) is second
+
+    assert execution_steps(events_of(first.id)) == [BUILD]
+    assert execution_steps(events_of(second.id)) == [TEST]
 
 
 def test_the_life_of_an_episode():
@@ -244,6 +274,41 @@ def test_any_trace_comes_back_from_a_store(data):
     assert trackway.trace(trackway.open_store("memory:traces").events(added)) == [trace]
 
 
+@pytest.mark.parametrize("timestamp", [1_763_200_000.5, None, -1, 1_763_200_000_000, "now"])
+def test_a_time_that_is_none_is_refused(timestamp, fixture):
+    """Whole seconds: anything else would be an episode nobody could read."""
+    fixture.timestamp = timestamp
+    with trackway.Recorder() as recorder:
+        with pytest.raises(BadSetting, match="timestamp"):
+            recorder.add(fixture)
+        with pytest.raises(BadSetting, match="FullTrace"):
+            recorder.add({"trace_id": "t"})
+        with pytest.raises(BadSetting, match="at is"):
+            recorder.start("t", at=1.5e18)
+    assert list(trackway.open_store().episodes()) == []
+
+
+def test_what_is_pushed_is_text(fixture):
+    """A value is pushed as the text a model would see of it, so every step comes back."""
+    fixture.push_user(None)
+    fixture.push_tool_result("c", {"a": 1}, 0)
+    fixture.push_assistant_text(ValueError("no"))
+    with trackway.Recorder() as recorder:
+        added = recorder.add(fixture)
+
+    assert trackway.trace(events_of(added)) == [fixture]
+    assert fixture.steps[1].content == '{"a":1}'
+
+
+@pytest.mark.parametrize(
+    "line", [b"", b"[]", b"{", b'"x"', b'{"trace_id": 3}', b"\xff", b'{"trace_id":"t","steps":[1]}']
+)
+def test_a_line_that_is_no_trace_is_refused(line):
+    """One error, whatever is wrong with it."""
+    with pytest.raises(TrackwayError, match="no trace"):
+        FullTrace.from_json(line)
+
+
 def test_a_trace_holds_what_the_seeds_own_loses():
     """Failed, timed-out and unanswered calls, text beside calls, an aborted turn, and which calls were made at once."""
     with contextlib.suppress(KeyboardInterrupt), trackway.record("t") as episode:
@@ -348,6 +413,23 @@ def test_nothing_is_forgotten_and_nothing_ends_silently():
         logger.end_episode(0.5)
     with pytest.raises(EpisodeClosed):
         logger.record_step(2, "submit")
+
+
+@pytest.mark.parametrize("wrong", [
+    {"reward": "x"}, {"reward": float("nan")}, {"test_pass_rate": "all"}, {"duration_ms": "long"},
+    {"file_diff": {"path": "a"}}, {"observation_compact": [1]}, {"cumulative_reward": []},
+])  # fmt: skip
+def test_a_step_is_recorded_whole_or_not_at_all(wrong):
+    """Everything is checked before anything is recorded."""
+    logger = TrajectoryLogger()
+    logger.start_episode("t", "v", agent="env", tags=["x"])
+    with pytest.raises(BadSetting):
+        logger.record_step(1, "act", **wrong)
+    assert logger.get_step_timeline() == []
+    logger.record_step(1, "act", security_flags="eval")
+    assert logger.get_step_timeline()[0]["security_flags"] == ["eval"]
+    with pytest.raises(BadSetting):
+        logger.get_history_summary(-1)
 
 
 def test_many_loggers_at_once():

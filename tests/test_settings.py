@@ -91,7 +91,7 @@ def test_rules_of_both_files_add_up(project: Path, home: Path, monkeypatch) -> N
 
 
 def test_redaction_by_environment_and_not_at_all(project: Path, monkeypatch) -> None:
-    """TRACKWAY_REDACT=1 hides known secrets; 0, or False in the code, hides nothing."""
+    """TRACKWAY_REDACT=1 hides known secrets too; 0 leaves the code's rules alone; False in the code hides nothing."""
     (project / "trackway.toml").write_text("[redact]\npatterns.word = 'word'\n")
     secret = "AKIAIOSFODNN7EXAMPLE word"
 
@@ -106,7 +106,8 @@ def test_redaction_by_environment_and_not_at_all(project: Path, monkeypatch) -> 
     assert "AKIA" not in recorded()
     monkeypatch.setenv("TRACKWAY_REDACT", "0")
     assert recorded() == secret
-    assert not recorded(redact=True).endswith(" word")
+    assert recorded(redact=True).startswith("[redacted:aws-key:")
+    assert recorded(redact=True).endswith(" word")
 
 
 @pytest.mark.parametrize(("text", "said"), [
@@ -157,3 +158,42 @@ def test_another_users_file_is_not_read(project: Path, monkeypatch, capsys) -> N
 
     assert settings_file.project_file() is None
     assert "belongs to somebody else" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("make", ["fifo", "folder", "endless", "huge"])
+def test_what_is_no_settings_file_is_not_read(project: Path, home: Path, make: str) -> None:
+    """A pipe, a folder, a device and a huge file of that name neither hang nor fill the memory."""
+    file = project / "trackway.toml"
+    if make == "fifo":
+        os.mkfifo(file)
+    elif make == "folder":
+        file.mkdir()
+    elif make == "endless":
+        file.symlink_to("/dev/zero")
+    else:
+        with file.open("wb") as there:
+            there.truncate(1 << 40)
+        with pytest.raises(BadSetting, match="no settings file"):
+            settings_file.load(Home(home))
+        return
+
+    assert settings_file.load(Home(home)).files == ()
+
+
+def test_a_file_that_windows_wrote_is_read(project: Path, home: Path) -> None:
+    """A byte-order mark and its line ends are no reason to refuse it."""
+    (project / "trackway.toml").write_bytes("\ufeff[retention]\r\nmax_episodes = 3\r\n".encode())
+
+    assert settings_file.load(Home(home)).retention.max_episodes == 3
+
+
+def test_a_projects_file_that_surprises_is_said(project: Path, tmp_path: Path, capsys) -> None:
+    """Where it switches recording off or sends it elsewhere, one line says so; inside the project, none."""
+    (project / "trackway.toml").write_text('store = "mine.db"')
+    trackway.Recorder().close()
+    assert capsys.readouterr().err == ""
+    (project / "trackway.toml").write_text(f'disabled = true\nstore = "{tmp_path}/else.db"')
+    trackway.Recorder().close()
+    said = capsys.readouterr().err
+    assert "says that nothing is recorded" in said
+    assert f"store is {tmp_path}/else.db" in said

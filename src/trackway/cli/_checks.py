@@ -102,6 +102,8 @@ def _folder(home: Home) -> Iterator[Finding]:
         yield Finding("problem", f"others may look into the home (mode {mode & 0o777:o})", where, f"chmod 700 {where}")
     else:
         yield Finding("ok", "the home is yours alone and can be written to", where)
+    if home.key.exists() and home.key.stat().st_mode & 0o077:
+        yield Finding("problem", "others may read the key of what was redacted", str(home.key), f"chmod 600 {home.key}")
     free = shutil.disk_usage(home.path).free
     if free < _LITTLE_SPACE:
         yield Finding("problem", f"only {free / 1e6:.0f} MB are free on its disk", where, "make room before recording")

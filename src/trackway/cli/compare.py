@@ -78,7 +78,7 @@ def _compared(live: LiveStore, a: list[Event], b: list[Event], *, level: str) ->
     if not live.home.key.exists() or not any(event.redacted for event in (*a, *b)):
         return side_by_side(a, b, level=level)
     from trackway.recording.key import tokens_to_lift
-    from trackway.recording.redact import lift
+    from trackway.recording.lifting import lift
 
     tokens = tokens_to_lift(live.home)
     lifted = ([lift(event, tokens) for event in events] for events in (a, b))

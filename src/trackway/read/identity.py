@@ -22,7 +22,15 @@ from trackway.schema.plain import plain
 
 _CALL_IDS: Final = frozenset({"tool_call_id", "tool_use_id", "call_id", "toolCallId", "toolUseId", "callId"})
 _SEALED: Final = frozenset({"encrypted_content", "thought_signature", "thoughtSignature", "thinkingSignature"})
-_SEALED_IF_THOUGHT: Final = frozenset({"signature", "data"})
+_SEALED_IN: Final = {"signature": "thinking", "data": "redacted_thinking"}
+_BLOCKS: Final = frozenset({
+    "tool_use", "tool_result", "server_tool_use", "web_search_tool_result", "mcp_tool_use", "mcp_tool_result",
+    "thinking", "redacted_thinking", "reasoning", "message", "function", "function_call", "function_call_output",
+    "custom_tool_call", "custom_tool_call_output", "local_shell_call", "computer_call", "file_search_call",
+    "web_search_call", "code_interpreter_call", "image_generation_call", "mcp_call", "item_reference", "tool_call",
+    "tool-call", "toolCall",
+})  # fmt: skip
+"""Blocks whose ``id`` a provider made up. Of anything else (an order, an image, a row) it says which one it is."""
 _ARGUMENTS: Final = frozenset({"input", "arguments", "args"})
 """What stands under these is the model's own: an id in it is a value like any other."""
 _SIZE: Final = 16
@@ -45,30 +53,34 @@ class Names:
         self._numbers: dict[str, int] = {}
         self.calls: set[str] = set()
 
-    def neutral(self, value: Any) -> Any:  # noqa: ANN401
-        """The value with numbers for ids, and without sealed state."""
-        if isinstance(value, dict):
-            return self._mapping(value)
-        return [self.neutral(each) for each in value] if isinstance(value, (list, tuple)) else value
+    def neutral(self, message: Any) -> Any:  # noqa: ANN401
+        """The message with numbers for ids, and without sealed state."""
+        return self._neutral(message, is_message=True)
 
-    def _mapping(self, value: dict[Any, Any]) -> dict[Any, Any]:
+    def _neutral(self, value: Any, *, is_message: bool = False) -> Any:  # noqa: ANN401
+        if isinstance(value, dict):
+            return self._mapping(value, is_message=is_message)
+        return [self._neutral(each) for each in value] if isinstance(value, (list, tuple)) else value
+
+    def _mapping(self, value: dict[Any, Any], *, is_message: bool) -> dict[Any, Any]:
         found = {}
         for name, each in value.items():
             if isinstance(each, str):
                 if not self._is_sealed(name, value):
-                    found[name] = self._number(each) if self._is_id(name, each, value) else each
+                    is_id = (name == "id" and is_message) or self._is_id(name, each, value)
+                    found[name] = self._number(each) if is_id else each
             else:
-                found[name] = each if name in _ARGUMENTS else self.neutral(each)
+                found[name] = each if name in _ARGUMENTS else self._neutral(each)
         return found
 
     def _is_id(self, name: Any, text: str, within: dict[Any, Any]) -> bool:  # noqa: ANN401
         if name == "id":
-            return "type" in within or "role" in within or "function" in within or text in self.calls
+            return within.get("type") in _BLOCKS or "function" in within or text in self.calls
         return name in _CALL_IDS or (text in self.calls and isinstance(name, str) and name.lower().endswith("id"))
 
     @staticmethod
     def _is_sealed(name: Any, within: dict[Any, Any]) -> bool:  # noqa: ANN401
-        return name in _SEALED or (name in _SEALED_IF_THOUGHT and "thinking" in str(within.get("type", "")))
+        return name in _SEALED or (name in _SEALED_IN and within.get("type") == _SEALED_IN[name])
 
     def _number(self, text: str) -> str:
         return f"#{self._numbers.setdefault(text, len(self._numbers))}"

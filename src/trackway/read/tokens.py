@@ -37,6 +37,7 @@ _WRITE: Final = (
     "cache_creation.input_tokens", "cache_creation_tokens", "cache_write", "cache.write", "input_cache_creation",
 )  # fmt: skip
 _WRITE_1H: Final = ("cache_creation.ephemeral_1h_input_tokens",)
+_WRITE_PARTS: Final = ("cache_creation.ephemeral_5m_input_tokens", *_WRITE_1H)
 _REASONING: Final = (
     "completion_tokens_details.reasoning_tokens", "output_tokens_details.reasoning_tokens",
     "output_token_details.reasoning", "reasoning_tokens", "reasoning_output_tokens", "details.reasoning_tokens",
@@ -91,6 +92,8 @@ def tokens_of(usage: Mapping[Any, Any]) -> Tokens | None:
     flat = _flat(usage)
     counts = {name: int(value) for name, value in flat.items() if float(value).is_integer()}
     read, write = _first(counts, _READ), _first(counts, _WRITE)
+    kept = [counts[name] for name in _WRITE_PARTS if name in counts]
+    write = sum(kept) if kept and not write else write
     fresh = _input(
         counts, (read or 0) + (write or 0), otel=any(isinstance(name, str) and name.startswith(_OTEL) for name in usage)
     )
@@ -121,7 +124,7 @@ def _output(counts: dict[str, int], whole_input: int | None) -> tuple[int | None
     """What was produced, reasoning included; and the reasoning."""
     output, reasoning, thoughts = _first(counts, _OUTPUT), _first(counts, _REASONING), _first(counts, _THOUGHTS)
     if output is None:
-        return None, reasoning if thoughts is None else thoughts
+        return (None, reasoning) if thoughts is None else (thoughts, thoughts)
     if thoughts is not None:
         return output + thoughts, thoughts
     total = _first(counts, _TOTAL)

@@ -6,20 +6,21 @@ A short id or ``last`` will do wherever an id is asked for.
 
 from __future__ import annotations
 
-import weakref
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, Final
 
 from trackway.errors import BadSetting, NotFound
+from trackway.recording.redact import Tally
 from trackway.schema import events as kinds
 from trackway.schema import ids
 from trackway.schema.execution_step import ExecutionStep
-from trackway.schema.plain import plain
+from trackway.schema.plain import plain, text_of
 from trackway.schema.trace import FullTrace, TextStep, ThinkingStep, ToolCallStep, ToolResultStep, TraceStep, UserStep
 from trackway.store.live import LiveStore
 
 if TYPE_CHECKING:
     from trackway.recording.episode import Episode
+    from trackway.recording.redact import Redactor
     from trackway.store.base import Store
     from trackway.store.home import Home
 
@@ -28,6 +29,7 @@ FULL_TRACE: Final = "full_trace"
 
 _TITLE: Final = 120
 _SECOND: Final = 1_000_000_000
+_LATEST: Final = 2**63 // _SECOND
 
 
 class ById:
@@ -37,11 +39,18 @@ class ById:
     store: Store
 
     def __init__(self) -> None:
-        self._live: weakref.WeakValueDictionary[str, Episode] = weakref.WeakValueDictionary()
+        # Held until they end: whoever keeps the id alone still has an episode, with its turns and its redaction.
+        self._live: dict[str, Episode] = {}
         self._resumed: dict[str, Episode] = {}
 
-    def _begin_whole(self, task: str, model: str | None, metadata: dict[str, Any], at: int | None) -> Episode:
+    def _begin_whole(
+        self, task: str, model: str | None, metadata: dict[str, Any], at: int | None, redactor: Redactor | None
+    ) -> Episode:
         """Begin an episode that is added as a whole."""
+        raise NotImplementedError
+
+    def _redactor(self, redact: Any) -> Redactor | None:  # noqa: ANN401
+        """What hides secrets, where anything is to be hidden."""
         raise NotImplementedError
 
     def resume(self, episode_id: str) -> Episode:
@@ -72,16 +81,23 @@ class ById:
             episode.log_step(each)
 
     def _open_episode(self, episode_id: str) -> Episode:
-        found = self._live.get(episode_id) or self._resumed.get(episode_id)
-        if found is None:
-            found = self.resume(episode_id)
-            # Held by us, since nobody else holds it: its turns and batches go on with the next step.
-            self._resumed[found.id] = self._resumed[episode_id] = found
-        return found
+        """One of ours, else one of another process: then it may have ended since, and the store is asked each time."""
+        found = self._live.get(episode_id)
+        if found is not None:
+            return found
+        live = LiveStore(self.home, self.store)
+        name = live.resolve(episode_id)
+        if name in self._live:
+            return self._live[name]
+        if name not in self._resumed or live.episode(name).ended_at is not None:
+            self._resumed.pop(name, None)
+            self._resumed[name] = self.resume(name)
+        return self._resumed[name]
 
     def over(self, episode_id: str) -> None:
         """The episode has ended: it is held no longer."""
-        self._resumed = {name: each for name, each in self._resumed.items() if each.id != episode_id}
+        self._live.pop(episode_id, None)
+        self._resumed.pop(episode_id, None)
 
     # --- judgements, at any time --------------------------------------------------------------------------------
 
@@ -118,7 +134,7 @@ class ById:
 
     # --- a turn as a whole (seed 001) ---------------------------------------------------------------------------
 
-    def add(self, trace: FullTrace) -> str:
+    def add(self, trace: FullTrace, *, redact: Any = None) -> str:  # noqa: ANN401
         """Put a trace into the store as an episode of its own; returns the episode's id.
 
         >>> import trackway
@@ -130,11 +146,13 @@ class ById:
         True
         >>> recorder.close()
         """
-        metadata: dict[str, Any] = {"trace_id": trace.trace_id, "timestamp": trace.timestamp}
+        if not isinstance(trace, FullTrace):
+            raise BadSetting(f"trace is a {type(trace).__name__}", hint="a FullTrace")
+        metadata: dict[str, Any] = {"trace_id": trace.trace_id, "timestamp": _seconds(trace.timestamp)}
         if trace.tools_schema is None:
             metadata["tools_schema"] = None
-        at = trace.timestamp * _SECOND or None
-        episode = self._begin_whole(_title(trace), trace.model or None, metadata, at)
+        at, redactor = trace.timestamp * _SECOND or None, self._redactor(redact)
+        episode = self._begin_whole(_title(trace, redactor), trace.model or None, metadata, at, redactor)
         put = episode._put_at  # noqa: SLF001  the two are one subsystem
         if trace.system_prompt or trace.tools_schema not in ([], None):
             tools = plain(trace.tools_schema)
@@ -149,11 +167,20 @@ class ById:
         return episode.id
 
 
-def _title(trace: FullTrace) -> str:
+def _seconds(timestamp: Any) -> int:  # noqa: ANN401
+    if type(timestamp) is not int or not 0 <= timestamp < _LATEST:
+        raise BadSetting(f"timestamp is {timestamp!r}", hint="whole Unix seconds, not milliseconds", value=timestamp)
+    return timestamp
+
+
+def _title(trace: FullTrace, redactor: Redactor | None) -> str:
     """What the episode is called: the first line that was asked, cut; the whole of it is in the trace."""
     for step in trace.steps:
-        if isinstance(step, UserStep) and step.content.strip():
-            line = step.content.strip().splitlines()[0]
+        text = text_of(step.content) if isinstance(step, UserStep) else ""
+        if text.strip():
+            # Hidden before it is cut: half a secret is found by no rule.
+            clean = text if redactor is None else redactor.text(text, Tally())
+            line = clean.strip().splitlines()[0]
             return line if len(line) <= _TITLE else f"{line[:_TITLE]}…"
     return trace.trace_id
 
@@ -161,13 +188,14 @@ def _title(trace: FullTrace) -> str:
 def _event(step: TraceStep, batch: int) -> tuple[type[kinds.Event], dict[str, Any]]:
     match step:
         case UserStep(content=content):
-            return kinds.User, {"content": content}
+            return kinds.User, {"content": text_of(content)}
         case ThinkingStep(content=content):
-            return kinds.AssistantThinking, {"content": content}
+            return kinds.AssistantThinking, {"content": text_of(content)}
         case ToolCallStep(name=name, call_id=call_id):
-            return kinds.AssistantToolCall, {"name": name, "args": step.raw, "call_id": call_id, "batch": batch}
+            named = {"name": text_of(name), "call_id": text_of(call_id)}
+            return kinds.AssistantToolCall, {**named, "args": step.raw, "batch": batch}
         case ToolResultStep(call_id=call_id, content=content, is_error=is_error):
             status = {"is_error": True, "status": "error"} if is_error else {}
-            return kinds.ToolResult, {"call_id": call_id, "content": content, **status}
+            return kinds.ToolResult, {"call_id": text_of(call_id), "content": text_of(content), **status}
         case TextStep(content=content):
-            return kinds.AssistantText, {"content": content}
+            return kinds.AssistantText, {"content": text_of(content)}

@@ -63,13 +63,17 @@ class Core:
         self.id = episode_id
         self.raw = ids.to_bytes(episode_id)
         self.capture = capture
-        self.guard = guard
-        self.redactor = redactor
+        self.arm(guard, redactor)
         self.ended = False
         self.views: dict[str, AgentView] = {}
         self.first_batch = 0
         self.clock: Callable[[], int] = recorder.clock
-        self.plain = capture == "full" and guard is None and redactor is None
+
+    def arm(self, guard: Any, redactor: Redactor | None) -> None:  # noqa: ANN401
+        """Say who is asked and what is hidden from now on; where nobody and nothing, events go as they are."""
+        self.guard = guard
+        self.redactor = redactor
+        self.plain = self.capture == "full" and guard is None and redactor is None
 
     def put(self, kind: type[kinds.Event], fields: dict[str, Any], payloads: tuple[Payload, ...] = ()) -> bool:
         """Append, unless this capture leaves it out."""

@@ -60,5 +60,6 @@ def _make(home: Home, entropy: Callable[[int], bytes]) -> bytes:
         aside.unlink()
     system.sync_folder(home.path)
     key = _read(home)
-    assert key is not None
+    if key is None:
+        raise BadSetting(f"{home.key} leads nowhere", hint="remove the link, or make what it names")
     return key

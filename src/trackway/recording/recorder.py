@@ -17,13 +17,14 @@ import weakref
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Self
 
-from trackway.errors import EpisodeClosed, RecorderClosed, TrackwayError
-from trackway.recording import settings
+from trackway.errors import BadSetting, EpisodeClosed, RecorderClosed, TrackwayError
+from trackway.recording import settings, settings_file
 from trackway.recording.by_id import FULL_TRACE, ById
 from trackway.recording.episode import Core, Episode
 from trackway.recording.key import tokens_to_hide
 from trackway.recording.losses import Losses
 from trackway.recording.redact import Redactor
+from trackway.recording.settings_file import Both
 from trackway.recording.tokens import Tokens
 from trackway.schema import ids
 from trackway.schema.episode import EpisodeSummary
@@ -64,6 +65,7 @@ class Recorder(ById):
     ) -> None:
         super().__init__()
         self._ack = settings.one_of("ack", ack, settings.ACKS)
+        settings_file.say_what_surprises()
         self.home: Home = settings.home_at(home)
         self.store: Store = settings.store_for(store, self.home)
         self.clock = clock
@@ -76,6 +78,7 @@ class Recorder(ById):
         self._keeper_pid = 0
         self._numbers = itertools.count(1)
         self._tokens: Tokens | None = None
+        self._redactors: dict[str, Redactor] = {}
         self._journal = Journal(
             self.home, store_key=self.store.key, clock=clock, entropy=entropy, mapped=settings.maps(journal, self.home),
             wake=self._wake, on_loss=self._on_loss,
@@ -110,26 +113,35 @@ class Recorder(ById):
         """Begin an episode: one try at one task; ``at`` (UTC nanoseconds) where it began earlier than now."""
         self._check_open()
         settings.one_of("capture", capture, settings.CAPTURES)
-        if settings.is_disabled(self.home):
+        files = settings_file.load(self.home)
+        if settings.is_disabled(self.home, files=files):
             capture = "off"
+        redactor = redact if isinstance(redact, Redactor) else self._redactor(redact, files)
+        at = None if at is None else _instant(at)
         episode_id = ids.uuid7(self.clock(), self._entropy(10))
         header = Header(
             id=episode_id, task=text_of(task), task_key=text_or_none(task_key), variant=text_or_none(variant),
             trial=None if trial is None else settings.number("trial", trial, int),
             seed=None if seed is None else settings.number("seed", seed, int),
             agent=text_or_none(agent), model=text_or_none(model), tags=tuple(text_of(each) for each in tags or ()),
-            metadata=mapping_of(metadata), parent=_parent(parent), source=source, capture=capture,
+            metadata=mapping_of(metadata), parent=_parent(parent), source=text_of(source), capture=capture,
+            redacts=redactor is not None,
         )  # fmt: skip
-        core = Core(self, episode_id, capture=capture, guard=guard, redactor=self._redactor(redact))
+        core = Core(self, episode_id, capture=capture, guard=guard, redactor=redactor)
         episode = self._live[episode_id] = Episode(core)
+        if redactor is not None:
+            self._redactors[episode_id] = redactor  # for labels, which come after the end
         episode._begin(header, system_prompt=system_prompt, tools=tools, at=at)  # noqa: SLF001  the two are one
         return episode
 
-    def _begin_whole(self, task: str, model: str | None, metadata: dict[str, Any], at: int | None) -> Episode:
-        return self.start(task, model=model, metadata=metadata, source=FULL_TRACE, at=at)
+    def _begin_whole(
+        self, task: str, model: str | None, metadata: dict[str, Any], at: int | None, redactor: Redactor | None
+    ) -> Episode:
+        given = False if redactor is None else redactor
+        return self.start(task, model=model, metadata=metadata, source=FULL_TRACE, at=at, redact=given)
 
-    def _redactor(self, redact: Any) -> Redactor | None:  # noqa: ANN401
-        rules = settings.rules_for(redact, self.home)
+    def _redactor(self, redact: Any, files: Both | None = None) -> Redactor | None:  # noqa: ANN401
+        rules = settings.rules_for(redact, self.home, files=files)
         if not rules:
             return None
         if self._tokens is None:
@@ -145,13 +157,20 @@ class Recorder(ById):
             raise EpisodeClosed(
                 f"episode {ids.short(summary.id)} has ended", hint="start a new one", episode=summary.id
             )
-        episode = self._again(summary, guard=guard, redact=redact)
-        self._live[summary.id] = episode
-        return episode
+        mine = self._live.get(summary.id)
+        if mine is None:
+            return self._again(summary, guard=guard, redact=redact)
+        core = mine._core  # noqa: SLF001  the two are one subsystem
+        redactor = core.redactor if redact is None else self._redactor(redact)
+        core.arm(core.guard if guard is None else guard, redactor)
+        return mine
 
     def _again(self, summary: EpisodeSummary, *, guard: Any = None, redact: Any = None) -> Episode:  # noqa: ANN401
         capture = "off" if settings.is_disabled(self.home) else summary.capture
-        core = Core(self, summary.id, capture=capture, guard=guard, redactor=self._redactor(redact))
+        # Whoever began it hid secrets, by rules that only they know: the known ones at least go on being hidden.
+        redactor = self._redactors.get(summary.id) if redact is None else None
+        redactor = redactor or self._redactor(True if redact is None and summary.redacts else redact)
+        core = Core(self, summary.id, capture=capture, guard=guard, redactor=redactor)
         core.first_batch = summary.n_steps  # every batch holds a step at least, so this number is beyond all of them
         return Episode(core, turn=summary.n_turns)
 
@@ -312,6 +331,13 @@ def _wind_down_all() -> None:
     """At interpreter exit. A daemon thread that still records gets a fresh journal, adopted by the next recorder."""
     for recorder in list(_open):
         recorder._wind_down()  # noqa: SLF001  the exit hook is the recorder's own
+
+
+def _instant(at: int) -> int:
+    """UTC nanoseconds that a store can hold."""
+    if type(at) is not int or not 0 <= at < 2**63:
+        raise BadSetting(f"at is {at!r}", hint="UTC nanoseconds, a whole number", value=at)
+    return at
 
 
 def _parent(given: Parent | Episode | str | None) -> Parent | None:

@@ -148,4 +148,6 @@ class Remarks:
 
 def as_bytes(text: bytes | str) -> bytes:
     """UTF-8, lone surrogates included."""
-    return text.encode("utf-8", "surrogatepass") if isinstance(text, str) else bytes(text)
+    if isinstance(text, (bytes, bytearray, memoryview)):
+        return bytes(text)
+    return text_of(text).encode("utf-8", "surrogatepass")

@@ -55,6 +55,8 @@ class Rules(NamedTuple):
 
     def plus(self, other: Rules) -> Rules:
         """Both, each rule once."""
+        if not other:
+            return self
         rules = tuple(dict.fromkeys((*self.rules, *other.rules)))
         return Rules(rules, (*self.finders, *other.finders), self.fields | other.fields)
 
@@ -100,6 +102,8 @@ def _one(given: Rules | str | re.Pattern[str] | Finder, name: str) -> Rules:
     if isinstance(given, str):
         return literal(name, given)
     if isinstance(given, re.Pattern):
+        if isinstance(given.pattern, bytes):
+            raise BadSetting(f"redaction pattern {given.pattern!r} is one of bytes", hint="compile it from text")
         return Rules((Rule(rule_name(name), given),))
     return Rules(finders=((rule_name(getattr(given, "__name__", name)), given),))
 

@@ -15,7 +15,8 @@ from typing import Any, Final, TypeVar
 from trackway.errors import BadSetting
 from trackway.recording import settings_file
 from trackway.recording.rules import NONE, Rules, rules_of
-from trackway.schema.plain import described
+from trackway.recording.secrets import KNOWN
+from trackway.recording.settings_file import Both
 from trackway.store import system
 from trackway.store.base import Store
 from trackway.store.home import Home
@@ -72,11 +73,13 @@ def store_for(
     return store_at(Path(named) if isinstance(named, os.PathLike) else named, home)
 
 
-def is_disabled(home: Home, environ: Mapping[str, str] | None = None) -> bool:
+def is_disabled(home: Home, environ: Mapping[str, str] | None = None, files: Both | None = None) -> bool:
     """Whether ``TRACKWAY_DISABLED``, or else a file, says to record nothing."""
     environ = os.environ if environ is None else environ
     said = environ.get("TRACKWAY_DISABLED")
-    return bool(settings_file.load(home, environ).first("disabled")) if said is None else _is_yes(said)
+    if said is not None:
+        return _is_yes(said)
+    return bool((files or settings_file.load(home, environ)).first("disabled"))
 
 
 def _is_yes(said: str) -> bool:
@@ -92,16 +95,21 @@ def maps(journal: str | None, home: Home, environ: Mapping[str, str] | None = No
     return one_of("journal", wanted, _JOURNALS) == "mmap"
 
 
-def rules_for(redact: Any, home: Home, environ: Mapping[str, str] | None = None) -> Rules:  # noqa: ANN401
-    """What is hidden: the caller's rules and those of the files; False hides nothing, whatever the files say."""
+def rules_for(
+    redact: Any,  # noqa: ANN401  a caller's value is anything
+    home: Home,
+    environ: Mapping[str, str] | None = None,
+    files: Both | None = None,
+) -> Rules:
+    """What is hidden: the caller's rules and the files', or with ``TRACKWAY_REDACT=0`` the caller's. False: nothing."""
     if redact is False:
         return NONE
     environ = os.environ if environ is None else environ
     said = environ.get("TRACKWAY_REDACT")
-    if redact is None and said is not None and not _is_yes(said):
-        return NONE
-    known = rules_of(said is not None and _is_yes(said))
-    return settings_file.load(home, environ).rules(environ).plus(known).plus(rules_of(redact))
+    if said is not None and not _is_yes(said):
+        return rules_of(redact)
+    known = Rules(KNOWN) if said is not None else NONE
+    return (files or settings_file.load(home, environ)).rules(environ).plus(known).plus(rules_of(redact))
 
 
 def number(what: str, value: Any, kind: type[N]) -> N:  # noqa: ANN401  a caller's value is anything
@@ -109,7 +117,8 @@ def number(what: str, value: Any, kind: type[N]) -> N:  # noqa: ANN401  a caller
     try:
         return kind(value)
     except (TypeError, ValueError, OverflowError) as error:
-        raise BadSetting(f"{what} is {described(value)['$repr']:.80}", hint="a number", value=value) from error
+        # The value itself stays out of it: this may be recorded as the reason of a failure, cut where no rule sees it.
+        raise BadSetting(f"{what} is a {type(value).__name__}", hint="a number", value=value) from error
 
 
 def one_of(what: str, value: str, known: tuple[str, ...]) -> str:

@@ -8,6 +8,7 @@ user hides and cannot take away from it. Everything else is the project's word f
 from __future__ import annotations
 
 import os
+import stat
 from collections.abc import Mapping
 from functools import lru_cache
 from pathlib import Path
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from trackway.read.price import Price
 
 NAME: Final = "trackway.toml"
+_LARGEST: Final = 1 << 20
 
 
 class RedactTable(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -66,7 +68,12 @@ class Both(msgspec.Struct, frozen=True, kw_only=True):
 
     project: Settings = EMPTY
     home: Settings = EMPTY
-    files: tuple[Path, ...] = ()
+    places: tuple[Path | None, ...] = ()
+
+    @property
+    def files(self) -> tuple[Path, ...]:
+        """The files that were read."""
+        return tuple(dict.fromkeys(each for each in self.places if each is not None and each.exists()))
 
     def first(self, name: str) -> Any:  # noqa: ANN401  each name has a type of its own
         """The project's value, else the home's, else None."""
@@ -95,6 +102,9 @@ class Both(msgspec.Struct, frozen=True, kw_only=True):
             raise BadSetting(f"{where}: [prices]: {error}", hint=hint) from error
 
 
+_NOTHING: Final = Both()
+
+
 def load(home: Home, environ: Mapping[str, str] | None = None) -> Both:
     """What the files say now; a file that cannot be understood raises ``BadSetting``, one that is missing is empty."""
     found = project_file(environ)
@@ -102,14 +112,30 @@ def load(home: Home, environ: Mapping[str, str] | None = None) -> Both:
     if mine.home is not None:
         hint = "remove `home` from it; a project's file or TRACKWAY_HOME may say it"
         raise BadSetting(f"{home.settings}: the home's own file cannot say where the home is", hint=hint)
-    files = [each for each in (found, home.settings) if each is not None and each.exists()]
-    return Both(project=project(environ), home=mine, files=tuple(dict.fromkeys(files)))
+    if found is None and mine is EMPTY:
+        return _NOTHING
+    theirs = EMPTY if found is None else _read(found)
+    return Both(project=theirs, home=mine, places=(found, home.settings))
 
 
 def project(environ: Mapping[str, str] | None = None) -> Settings:
     """What the project's file says."""
     found = project_file(environ)
     return EMPTY if found is None else _read(found)
+
+
+def say_what_surprises(environ: Mapping[str, str] | None = None) -> None:
+    """One line where a project's file decides that nothing is recorded, or that it goes out of the project."""
+    path = project_file(environ)
+    said = EMPTY if path is None else _read(path)
+    if path is None or said is EMPTY:
+        return
+    if said.disabled:
+        _say_once(f"{path} says that nothing is recorded (TRACKWAY_DISABLED=0 records)")
+    for name in ("home", "store"):
+        value = getattr(said, name)
+        if value is not None and not Path(value).resolve().is_relative_to(path.parent.resolve()):
+            _say_once(f"{path} says where episodes go: {name} is {value}")
 
 
 def project_file(environ: Mapping[str, str] | None = None) -> Path | None:
@@ -119,18 +145,23 @@ def project_file(environ: Mapping[str, str] | None = None) -> Path | None:
     if named is not None:
         return _named(named)
     try:
-        here = Path.cwd()
+        folder = os.getcwd()  # noqa: PTH109  text, not paths: this is done for every episode
     except OSError:  # the folder was removed under us
         return None
-    for folder in (here, *here.parents):
+    while True:
+        found = f"{folder.rstrip('/')}/{NAME}"
         try:
-            owner = (folder / NAME).stat().st_uid
+            there = os.stat(found)  # noqa: PTH116  as above
         except OSError:
-            continue
-        if owner in (os.getuid(), 0) or not os.getuid():
-            return folder / NAME
-        _warn(folder / NAME)
-        return None
+            there = None
+        if there is not None and stat.S_ISREG(there.st_mode):
+            break
+        if folder in ("/", ""):
+            return None
+        folder = folder.rpartition("/")[0] or "/"
+    if there.st_uid in (os.getuid(), 0) or not os.getuid():
+        return Path(found)
+    _say_once(f"{found} belongs to somebody else and is not read (to trust it: TRACKWAY_SETTINGS={found})")
     return None
 
 
@@ -143,18 +174,20 @@ def _named(named: str) -> Path | None:
     return path
 
 
-@lru_cache(maxsize=8)
-def _warn(path: Path) -> None:
-    say(f"{path} belongs to somebody else and is not read (to trust it: TRACKWAY_SETTINGS={path})")
+@lru_cache(maxsize=32)
+def _say_once(message: str) -> None:
+    say(message)
 
 
 def _read(path: Path) -> Settings:
     try:
-        there = path.stat()
+        there = os.stat(path)  # noqa: PTH116  called for every episode, and half as long as the method
     except (FileNotFoundError, NotADirectoryError):
         return EMPTY
     except OSError as error:
         raise BadSetting(f"{path} cannot be read: {error.strerror}", hint="see its owner and mode") from error
+    if not stat.S_ISREG(there.st_mode) or there.st_size > _LARGEST:
+        raise BadSetting(f"{path} is no settings file: no plain file, or over 1 MB", hint="move it away")
     return _parsed(path, (there.st_mtime_ns, there.st_size, there.st_ino))
 
 
@@ -164,7 +197,7 @@ def _parsed(path: Path, _stamp: tuple[int, int, int]) -> Settings:
     import tomllib
 
     try:
-        tree = tomllib.loads(path.read_text(encoding="utf-8"))
+        tree = tomllib.loads(path.read_text(encoding="utf-8-sig"))
         found = msgspec.convert(_absolute(tree, path.parent), Settings)
         _ = found.redact and found.redact.rules({})  # a pattern that is none is said here, where its file is known
     except OSError as error:

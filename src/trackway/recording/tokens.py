@@ -23,6 +23,8 @@ _TAG: Final = 16
 _TAG_KEY: Final = "trackway redact 1 tag"
 _STREAM_KEY: Final = "trackway redact 1 stream"
 _NOT_IN_NAME: Final = re.compile(r"[^a-z0-9_.-]+")
+VALUE: Final = ".json"
+"""Ends the name of a rule where a whole value was hidden that is no text: the token holds its JSON."""
 TOKEN: Final = re.compile(r"\[redacted:([a-z0-9_.-]+):([A-Za-z0-9_-]{22,})\]")
 
 

@@ -8,6 +8,7 @@ without a word (no episode was started), this raises.
 from __future__ import annotations
 
 import itertools
+import math
 import os
 import time
 from collections.abc import Iterable, Mapping
@@ -20,8 +21,9 @@ from trackway.errors import BadSetting, EpisodeClosed
 from trackway.read.timeline import timeline
 from trackway.read.trajectory import trajectory
 from trackway.recording.episode import Episode
+from trackway.recording.settings import number
 from trackway.recording.shared import shared_recorder
-from trackway.schema.plain import json_text
+from trackway.schema.plain import json_text, text_of
 from trackway.schema.trajectory import FileDiff, TrajectoryRecord, TrajectoryStep
 from trackway.store.base import Query, Store
 from trackway.store.live import LiveStore
@@ -82,20 +84,24 @@ class TrajectoryLogger:
         action_content: str | None = None,
     ) -> None:
         """Record one step; ``action_content`` is what was written, taken from the diff where it is not given."""
+        episode = self._open_episode()
+        given = {"reward": reward, "test_pass_rate": test_pass_rate, "duration_ms": duration_ms,
+                 "cumulative_reward": cumulative_reward}  # fmt: skip
+        _check(given, file_diff, observation_compact)  # all of it before any of it is recorded
         self._earned += reward or 0
         if action_content is None and file_diff is not None:
             action_content = file_diff.after
-        self._put(TrajectoryStep(
+        flags = [security_flags] if isinstance(security_flags, str) else list(security_flags or ())
+        self._put(episode, TrajectoryStep(
             step_number=step_number, timestamp=time.time(), action_type=action_type, action_path=action_path,
             action_query=action_query, action_content_length=action_content_length, action_content=action_content,
             observation_snapshot=dict(observation_compact or {}), reward=reward, done=done, error=error,
             cumulative_reward=self._earned if cumulative_reward is None else cumulative_reward,
             file_diff=None if file_diff is None else asdict(file_diff), test_pass_rate=test_pass_rate,
-            duration_ms=duration_ms, security_flags=list(security_flags or ()),
+            duration_ms=duration_ms, security_flags=[text_of(each) for each in flags],
         ))  # fmt: skip
 
-    def _put(self, step: TrajectoryStep) -> None:
-        episode = self._open_episode()
+    def _put(self, episode: Episode, step: TrajectoryStep) -> None:
         args = {"path": step.action_path, "query": step.action_query, "content": step.action_content}
         given = {name: each for name, each in args.items() if each is not None}
         call = episode.tool_call(step.action_type, given, reported=True)
@@ -143,6 +149,8 @@ class TrajectoryLogger:
 
     def get_history_summary(self, limit: int | None = None) -> list[dict[str, Any]]:
         """Every episode of the store that was logged this way and is over, the oldest first; the last ``limit``."""
+        if limit is not None and number("limit", limit, int) < 0:
+            raise BadSetting(f"limit is {limit}", hint="a number from 0 on, or None for all")
         over = (each for each in self._live.episodes() if each.source == SOURCE and each.ended_at is not None)
         newest = itertools.islice(over, limit)
         return [
@@ -165,6 +173,16 @@ class TrajectoryLogger:
             return self._episode.id
         newest = (each.id for each in self._live.episodes(Query()) if each.source == SOURCE)
         return next(newest, None)
+
+
+def _check(numbers: dict[str, Any], file_diff: Any, observation: Any) -> None:  # noqa: ANN401
+    for name, value in numbers.items():
+        if value is not None and (isinstance(value, str) or not math.isfinite(number(name, value, float))):
+            raise BadSetting(f"{name} is a {type(value).__name__}", hint="a finite number, or None", value=value)
+    if file_diff is not None and not isinstance(file_diff, FileDiff):
+        raise BadSetting(f"file_diff is a {type(file_diff).__name__}", hint="a FileDiff(path, before, after, …)")
+    if observation is not None and not isinstance(observation, Mapping):
+        raise BadSetting(f"observation_compact is a {type(observation).__name__}", hint="a mapping")
 
 
 def _action(step: TrajectoryStep) -> dict[str, Any]:

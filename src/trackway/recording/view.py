@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from trackway.errors import BadSetting, EpisodeClosed
 from trackway.recording.messages import ContextTracker
+from trackway.recording.redact import Tally
 from trackway.recording.remarks import Remarks, as_bytes
 from trackway.recording.request import ModelRequest
 from trackway.recording.settings import number
@@ -78,6 +79,9 @@ class AgentView(Remarks):
         return core.put(kind, fields, payloads)
 
     def _put_text(self, kind: type[kinds.Event], content: Any, fields: dict[str, Any]) -> bool:  # noqa: ANN401
+        if type(content) is not str and self._core.redactor is not None:
+            # Hidden while it is a value: in its JSON a name stands beside its value only for whoever parses it.
+            content = self._core.redactor.value(plain(content), Tally())
         text = content if type(content) is str else text_of(content)
         fields["content"] = text
         return self._put(kind, fields, (Payload(text, "content"),) if len(text) >= BIG else ())
@@ -169,10 +173,8 @@ class AgentView(Remarks):
 
     def log_step(self, step: ExecutionStep) -> None:
         """A step as the agent reports it, after the fact (seed 000): a call marked as reported, and its result."""
-        if not isinstance(step, ExecutionStep):
-            raise BadSetting(f"step is a {type(step).__name__}", hint="an ExecutionStep(tool, action, latency_ms)")
-        latency = step.latency_ms if type(step.latency_ms) is int else number("latency_ms", step.latency_ms, float)
-        tokens = None if step.tokens is None else number("tokens", step.tokens, int)
+        _check_step(step)
+        latency, tokens = step.latency_ms, step.tokens
         call = self.tool_call(step.tool, {"action": step.action}, reported=True)
         if tokens is not None:
             usage = {"id": call.call_id, "usage": {"total_tokens": tokens}, "usage_from": "agent"}
@@ -233,6 +235,21 @@ class AgentView(Remarks):
         """A view for a sub-agent, the same one for the same name: same episode, turns and batches of its own."""
         full = text_of(name) if self._name is None else f"{self._name}/{text_of(name)}"
         return self._core.views.setdefault(full, AgentView(self._core, name=full))
+
+
+def _check_step(step: ExecutionStep) -> None:
+    """What is logged comes back equal, so it must be what it says it is; checked before anything is recorded."""
+    if not isinstance(step, ExecutionStep):
+        raise BadSetting(f"step is a {type(step).__name__}", hint="an ExecutionStep(tool, action, latency_ms)")
+    kinds_of = {
+        "tool": (str,), "action": (str,), "observation": (str,), "success": (bool,), "latency_ms": (int, float),
+        "tokens": (int, type(None)),
+    }  # fmt: skip
+    for name, wanted in kinds_of.items():
+        value = getattr(step, name)
+        if not isinstance(value, wanted) or (isinstance(value, bool) and bool not in wanted):
+            hint = f"{' or '.join(each.__name__ for each in wanted)}".replace("NoneType", "None")
+            raise BadSetting(f"{name} of a step is a {type(value).__name__}", hint=hint, step=step)
 
 
 def args_bytes(args: Any) -> bytes:  # noqa: ANN401

@@ -50,6 +50,7 @@ class EpisodeSummary(msgspec.Struct, frozen=True, kw_only=True):
     relations: tuple[Relation, ...] = ()
     source: str = ""
     capture: str = "full"
+    redacts: bool = False
     outcome: str | None = None
     score: float | None = None
     reason: str | None = None
@@ -88,7 +89,18 @@ class _Fold:
 
     def _start(self, event: EpisodeStart) -> None:
         header: Header = event.header
-        for name in ("task", "task_key", "variant", "trial", "agent", "metadata", "parent", "source", "capture"):
+        for name in (
+            "task",
+            "task_key",
+            "variant",
+            "trial",
+            "agent",
+            "metadata",
+            "parent",
+            "source",
+            "capture",
+            "redacts",
+        ):
             self.fields[name] = getattr(header, name)
         self.fields["model"] = header.model or self.fields.get("model") or self.was.model
         self.tags.update(dict.fromkeys(header.tags))

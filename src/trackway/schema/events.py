@@ -54,6 +54,7 @@ class Header(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=F
     source: str = "sdk"
     taps: tuple[str, ...] = ()
     capture: str = "full"
+    redacts: bool = False
 
 
 class Event(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=False, tag_field="kind"):

@@ -11,7 +11,8 @@ from typing import Any
 
 import msgspec
 
-from trackway.schema.plain import json_text
+from trackway.errors import EventRefused
+from trackway.schema.plain import json_text, text_of
 from trackway.schema.view import splice
 
 
@@ -118,11 +119,11 @@ class FullTrace(msgspec.Struct):
 
     def push_user(self, content: str) -> None:
         """Append user input."""
-        self.steps.append(UserStep(content))
+        self.steps.append(UserStep(text_of(content)))
 
     def push_thinking(self, content: str) -> None:
         """Append thinking."""
-        self.steps.append(ThinkingStep(content))
+        self.steps.append(ThinkingStep(text_of(content)))
 
     def push_tool_call(self, name: str, args: Any, call_id: str) -> None:  # noqa: ANN401
         """Append a tool call; ``args`` is a JSON value."""
@@ -130,11 +131,11 @@ class FullTrace(msgspec.Struct):
 
     def push_tool_result(self, call_id: str, content: str, is_error: bool) -> None:  # noqa: FBT001  the seed's signature
         """Append a tool's result."""
-        self.steps.append(ToolResultStep(call_id, content, is_error))
+        self.steps.append(ToolResultStep(text_of(call_id), text_of(content), bool(is_error)))
 
     def push_assistant_text(self, content: str) -> None:
         """Append the reply."""
-        self.steps.append(TextStep(content))
+        self.steps.append(TextStep(text_of(content)))
 
     def step_count(self) -> int:
         """How many steps there are."""
@@ -156,11 +157,18 @@ class FullTrace(msgspec.Struct):
     def from_json(cls, line: bytes | str) -> FullTrace:
         """The trace of a line, args verbatim."""
         try:
-            found = msgspec.json.decode(line, type=cls)
-        except msgspec.DecodeError:
-            found = _unescaped(cls, line)
+            found = _read(cls, line)
+        except (ValueError, TypeError, AttributeError, RecursionError) as error:
+            raise EventRefused(f"this is no trace: {error}", hint="one line of FullTrace.to_json()") from error
         found.steps = [_one_line(each) for each in found.steps]
         return found
+
+
+def _read(cls: type[FullTrace], line: bytes | str) -> FullTrace:
+    try:
+        return msgspec.json.decode(line, type=cls)
+    except msgspec.DecodeError:
+        return _unescaped(cls, line)
 
 
 def _one_line(step: TraceStep) -> TraceStep:
