@@ -94,11 +94,15 @@ CREATE INDEX tags_of_episode ON episode_tags (episode);
 MIGRATIONS: Final = (_M001, _M002)
 
 
+_IDENTITY: Final = """
+    SELECT application_id, user_version, (SELECT count(*) FROM sqlite_master)
+    FROM pragma_application_id, pragma_user_version"""
+"""In one statement, and so of one moment: the store may be made by somebody else while it is looked at."""
+
+
 def check_version(connection: sqlite3.Connection, path: Path) -> int:
     """The store's layout number, 0 for an empty file; raises where it is not ours or not ours yet."""
-    (application,) = connection.execute("PRAGMA application_id").fetchone()
-    (version,) = connection.execute("PRAGMA user_version").fetchone()
-    (tables,) = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
+    application, version, tables = connection.execute(_IDENTITY).fetchone()
     if application != APPLICATION_ID and tables:
         raise NotAStore(f"{path} is a SQLite file of another program", hint="name another file with --store", path=path)
     if version > STORE:
