@@ -352,3 +352,13 @@ def test_nothing_is_left_open(home):
         run(*args)
         assert not list(home.glob("store.db-*")), args
     assert Home(home).store.exists()
+
+
+@pytest.mark.parametrize("command", [["verify"], ["du"], ["prune", "--keep", "1", "--yes"], ["backup", "copy.db"]])
+def test_a_store_that_was_named_and_is_not_there_is_refused(command, tmp_path):
+    """A typing error is not an empty store: exit 1, and nothing is made."""
+    answer = CliRunner().invoke(main, [*command, "--store", str(tmp_path / "typo.db")])
+
+    assert answer.exit_code == 1
+    assert "there is no store at" in answer.stderr
+    assert list(tmp_path.iterdir()) == []

@@ -58,6 +58,15 @@ def opened(home: str | None, store: str | None, *, lift: bool = False) -> Iterat
         live.close()
 
 
+def there(live: LiveStore, store: str | None) -> None:
+    """Refuse a file that was named and is not there: what looks after a store has nothing to say of a typing error."""
+    from trackway.errors import StoreUnavailable
+    from trackway.store.sqlite import SqliteStore
+
+    if store is not None and isinstance(live.store, SqliteStore) and not live.store.path.exists():
+        raise StoreUnavailable(f"there is no store at {live.store.path}", hint="see --store", path=live.store.path)
+
+
 def instant(ctx: click.Context, param: click.Parameter, value: str | None) -> int | None:
     """An option's value as UTC nanoseconds; people write ``2025-11-15``, ``2025-11-15T08:30``, or ``7d`` ago."""
     if value is None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from trackway.cli._options import common, examples, opened
+from trackway.cli._options import common, examples, opened, there
 
 if TYPE_CHECKING:
     from trackway.store.backup import Backup, Counts
@@ -35,6 +35,7 @@ def backup(file: str, *, force: bool, as_json: bool, home: str | None, store: st
     from trackway.store.backup import backup as copy
 
     with opened(home, store) as live, stages() as progress:
+        there(live, store)
         done = copy(live, Path(file), force=force, progress=progress)
         has_key = live.home.key.exists()
         key = live.home.key

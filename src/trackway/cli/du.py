@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from trackway.cli._options import common, examples, opened
+from trackway.cli._options import common, examples, opened, there
 
 if TYPE_CHECKING:
     from trackway.cli._print import Screen, Span
@@ -26,6 +26,7 @@ def du(*, top: int, as_json: bool, home: str | None, store: str | None) -> None:
     from trackway.store.space import space
 
     with opened(home, store) as live:
+        there(live, store)
         found = space(live.home, live.store, top=top)
     if as_json:
         write_json(_fields(found))

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from trackway.cli._filters import filters
-from trackway.cli._options import common, examples, opened, utc
+from trackway.cli._options import common, examples, opened, there, utc
 
 if TYPE_CHECKING:
     from trackway.cli._print import Line
@@ -63,6 +63,7 @@ def prune(
 
     now = time.time_ns()
     with opened(home, store) as live:
+        there(live, store)
         criteria = _criteria(live, asked)
         plan = choose(live, criteria, now)
         if dry_run:

@@ -195,8 +195,8 @@ def _models(screen: Screen, rows: Sequence[ModelRow]) -> None:
     cells = [
         [
             _text(each.model or ("(unnamed)" if each.calls else "(reported)")), _number(each.calls),
-            _errors(each.errors), _time(each.latency), _time(each.latency, "p95"), _number(each.usage.input), _number(each.usage.cache_read),
-            _number(each.usage.output), _dim(_cost(each.usage)),
+            _errors(each.errors), _time(each.latency), _time(each.latency, "p95"), _number(each.usage.input),
+            _number(each.usage.cache_read), _number(each.usage.output), _dim(_cost(each.usage)),
         ]
         for each in rows
     ]  # fmt: skip

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 import click
 
-from trackway.cli._options import common, examples, opened
+from trackway.cli._options import common, examples, opened, there
 
 if TYPE_CHECKING:
     from trackway.cli._print import Line
@@ -32,6 +32,7 @@ def verify(*, fix: bool, as_json: bool, home: str | None, store: str | None) -> 
     from trackway.store.verify import verify as look
 
     with opened(home, store) as live, stages() as progress:
+        there(live, store)
         found = look(live.store, live.home, fix=fix, progress=progress)
         where = live.key.removeprefix("sqlite:")
     if as_json:
