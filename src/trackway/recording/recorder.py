@@ -17,10 +17,11 @@ import weakref
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Self
 
-from trackway.errors import BadSetting, EpisodeClosed, RecorderClosed, TrackwayError
+from trackway.errors import BadSetting, EpisodeClosed
 from trackway.recording import settings, settings_file
 from trackway.recording.by_id import FULL_TRACE, ById
 from trackway.recording.episode import Core, Episode
+from trackway.recording.keeping import Keeping, said
 from trackway.recording.key import tokens_to_hide
 from trackway.recording.losses import Losses
 from trackway.recording.redact import Redactor
@@ -35,14 +36,11 @@ from trackway.store import forks
 from trackway.store.base import Store
 from trackway.store.home import Home
 from trackway.store.journal import Journal, Payload
-from trackway.store.keeper import Keeper
 from trackway.store.live import LiveStore
-from trackway.store.sealer import Sealed, Sealer
-
-_TRIES = 5
+from trackway.store.sealer import Sealer
 
 
-class Recorder(ById):
+class Recorder(Keeping, ById):
     """Records episodes into one home and store.
 
     >>> import trackway
@@ -74,8 +72,6 @@ class Recorder(ById):
         self._starting = forks.lock_of(self, "_starting")
         self._losses = Losses(self.home)
         self._sealer = Sealer(self.home, self.store)
-        self._keeper: Keeper | None = None
-        self._keeper_pid = 0
         self._numbers = itertools.count(1)
         self._tokens: Tokens | None = None
         self._redactors: dict[str, Redactor] = {}
@@ -207,7 +203,7 @@ class Recorder(ById):
         except Exception as error:  # the agent goes on, whatever the disk says
             if is_thrown_in(error):
                 raise
-            self._losses.trouble(f"events are in the journal only, not safe to ack={self._ack!r}: {_said(error)}")
+            self._losses.trouble(f"events are in the journal only, not safe to ack={self._ack!r}: {said(error)}")
 
     def new_id(self, prefix: str) -> str:
         """An id that is unique among all processes: the writer's name and a number, without asking the system."""
@@ -231,97 +227,11 @@ class Recorder(ById):
     def _on_loss(self, error: Exception, episode: bytes) -> None:
         self._losses.add(ids.from_bytes(episode), error)
 
-    # --- the keeper ---------------------------------------------------------------------------------------------
-
-    def _wake(self) -> None:
-        """Called by the journal when there is something to do; the first time in a process, this starts the keeper."""
-        keeper = self._keeper
-        if keeper is None or self._keeper_pid != os.getpid():
-            with self._starting:
-                if self._keeper is None or self._keeper_pid != os.getpid():
-                    self._keeper_pid = os.getpid()
-                    self._keeper = keeper = Keeper(self._sealer, on_trouble=self._on_trouble, on_sealed=self._on_sealed)
-                    self._start(keeper)
-        if keeper is not None:
-            keeper.wake()
-
-    def _start(self, keeper: Keeper) -> None:
-        try:
-            keeper.start(self._journal)
-        except RuntimeError as error:  # no thread to be had, or the interpreter is ending: flush and close still seal
-            self._on_trouble(error)
-
-    def _on_trouble(self, error: Exception) -> None:
-        self._losses.trouble(f"sealing waits, everything is kept in the journal meanwhile: {_said(error)}")
-
-    def _on_sealed(self, done: Sealed) -> None:
-        if done.quarantined:
-            self._losses.trouble(
-                f"{done.quarantined} record(s) could not be sealed and were put aside: trackway doctor"
-            )
-
-    # --- ending -------------------------------------------------------------------------------------------------
-
-    def flush(self) -> None:
-        """Return when everything recorded so far is in the store.
-
-        From a signal handler that interrupted a recording call this does nothing: that call must finish first.
-        """
-        self._check_open()
-        if self._journal.is_inside():
-            return
-        self._journal.sync()
-        self._on_sealed(self._seal_all())
-
-    def _seal_all(self) -> Sealed:
-        """The dead first: what they recorded came before."""
-        return self._sealer.adopt(self._journal.writer).plus(self._sealer.seal_all(self._journal))
-
-    def close(self) -> None:
-        """Seal everything, remove the journal, let go of the store. Events after this are misuse."""
-        if not self._closed:
-            self._closed = True
-            self._wind_down()
-
-    def _wind_down(self) -> None:
-        """Seal and let go; what cannot be sealed now stays in the journal and is adopted by the next recorder."""
-        keeper, self._keeper = self._keeper, None
-        if keeper is not None and self._keeper_pid == os.getpid():
-            keeper.stop()
-        if self._journal.folder is None:
-            return
-        try:
-            self._seal_and_remove()
-            checkpoint = getattr(self.store, "checkpoint", None)
-            if checkpoint is not None:
-                checkpoint()
-        except Exception as error:  # noqa: BLE001  at the end of a program there is nobody left to catch it
-            self._on_trouble(error)
-            self._journal.release()
-        self._losses.tell_all(self.clock())
-        self.store.close()
-
-    def _seal_and_remove(self) -> None:
-        """Another thread may still record: the journal goes only when nothing came after what was sealed."""
-        for _ in range(_TRIES):
-            self._on_sealed(self._seal_all())
-            if self._journal.remove(self._sealer.position(self._journal.writer)):
-                return
-        self._journal.release()  # somebody records without pause: the next recorder adopts the rest
-
-    def _check_open(self) -> None:
-        if self._closed:
-            raise RecorderClosed("this recorder is closed", hint="make a new Recorder, or close it later")
-
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
         self.close()
-
-
-def _said(error: Exception) -> str:
-    return str(error) if isinstance(error, TrackwayError) else f"{type(error).__name__}: {error}"
 
 
 _open: weakref.WeakSet[Recorder] = weakref.WeakSet()

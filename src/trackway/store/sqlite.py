@@ -107,7 +107,8 @@ class SqliteStore:
         """Give back the pages that tails have left, and move the write-ahead log into the file, as readers allow."""
         with self._lock:
             if self._connection is not None and self._writable:
-                self._connection.executescript("PRAGMA incremental_vacuum")  # execute() would free one page only
+                with contextlib.suppress(sqlite3.OperationalError):  # somebody else writes: they may give them back
+                    self._connection.executescript("PRAGMA incremental_vacuum")  # execute() frees one page only
                 self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
 
     # --- reading ------------------------------------------------------------------------------------------------

@@ -1,0 +1,119 @@
+"""The recorder's other half: from the journal into the store, beside the agent while it works and once it is done.
+
+Nothing here raises into an agent. What cannot be sealed now stays in the journal, and the next recorder adopts it.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from typing import Any, Final
+
+from trackway.errors import RecorderClosed, TrackwayError
+from trackway.recording.losses import Losses
+from trackway.store.base import Store
+from trackway.store.journal import Journal
+from trackway.store.keeper import Keeper
+from trackway.store.sealer import Sealed, Sealer
+
+_TRIES: Final = 5
+
+
+class Keeping:
+    """Wakes the keeper, seals, and winds down; the recorder makes what these are about."""
+
+    store: Store
+    clock: Callable[[], int]
+    _closed: bool
+    _journal: Journal
+    _losses: Losses
+    _sealer: Sealer
+    _starting: AbstractContextManager[Any]
+    _keeper: Keeper | None = None
+    _keeper_pid = 0
+
+    def _wake(self) -> None:
+        """Called by the journal when there is something to do; the first time in a process, this starts the keeper."""
+        keeper = self._keeper
+        if keeper is None or self._keeper_pid != os.getpid():
+            with self._starting:
+                if self._keeper is None or self._keeper_pid != os.getpid():
+                    self._keeper_pid = os.getpid()
+                    self._keeper = keeper = Keeper(self._sealer, on_trouble=self._on_trouble, on_sealed=self._on_sealed)
+                    self._start(keeper)
+        if keeper is not None:
+            keeper.wake()
+
+    def _start(self, keeper: Keeper) -> None:
+        try:
+            keeper.start(self._journal)
+        except RuntimeError as error:  # no thread to be had, or the interpreter is ending: flush and close still seal
+            self._on_trouble(error)
+
+    def _on_trouble(self, error: Exception) -> None:
+        self._losses.trouble(f"sealing waits, everything is kept in the journal meanwhile: {said(error)}")
+
+    def _on_sealed(self, done: Sealed) -> None:
+        if done.quarantined:
+            self._losses.trouble(
+                f"{done.quarantined} record(s) could not be sealed and were put aside: trackway doctor"
+            )
+
+    # --- ending -------------------------------------------------------------------------------------------------
+
+    def flush(self) -> None:
+        """Return when everything recorded so far is in the store.
+
+        From a signal handler that interrupted a recording call this does nothing: that call must finish first.
+        """
+        self._check_open()
+        if self._journal.is_inside():
+            return
+        self._journal.sync()
+        self._on_sealed(self._seal_all())
+
+    def _seal_all(self) -> Sealed:
+        """The dead first: what they recorded came before."""
+        return self._sealer.adopt(self._journal.writer).plus(self._sealer.seal_all(self._journal))
+
+    def close(self) -> None:
+        """Seal everything, remove the journal, let go of the store. Events after this are misuse."""
+        if not self._closed:
+            self._closed = True
+            self._wind_down()
+
+    def _wind_down(self) -> None:
+        """Seal and let go; what cannot be sealed now stays in the journal and is adopted by the next recorder."""
+        keeper, self._keeper = self._keeper, None
+        if keeper is not None and self._keeper_pid == os.getpid():
+            keeper.stop()
+        if self._journal.folder is None:
+            return
+        try:
+            self._seal_and_remove()
+            checkpoint = getattr(self.store, "checkpoint", None)
+            if checkpoint is not None:
+                checkpoint()
+        except Exception as error:  # noqa: BLE001  at the end of a program there is nobody left to catch it
+            self._on_trouble(error)
+            self._journal.release()
+        self._losses.tell_all(self.clock())
+        self.store.close()
+
+    def _seal_and_remove(self) -> None:
+        """Another thread may still record: the journal goes only when nothing came after what was sealed."""
+        for _ in range(_TRIES):
+            self._on_sealed(self._seal_all())
+            if self._journal.remove(self._sealer.position(self._journal.writer)):
+                return
+        self._journal.release()  # somebody records without pause: the next recorder adopts the rest
+
+    def _check_open(self) -> None:
+        if self._closed:
+            raise RecorderClosed("this recorder is closed", hint="make a new Recorder, or close it later")
+
+
+def said(error: Exception) -> str:
+    """An error in one line: ours as it is, others with their name."""
+    return str(error) if isinstance(error, TrackwayError) else f"{type(error).__name__}: {error}"
