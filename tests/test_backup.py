@@ -4,6 +4,7 @@ import errno
 import os
 import shutil
 import signal
+import stat
 import subprocess
 import sys
 import time
@@ -11,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+import trackway
 from trackway.errors import BadSetting, StoreDamaged, StoreUnavailable
 from trackway.recording.recorder import Recorder
 from trackway.recording.settings import open_store
@@ -294,3 +296,28 @@ def test_it_tells_how_far_it_is(home, tmp_path, monkeypatch):
         with pytest.raises(KeyboardInterrupt):
             backup(live, tmp_path / "other.db", progress=stop)
     assert [path.name for path in tmp_path.iterdir()] == ["copy.db"]
+
+
+def test_a_device_or_a_pipe_is_never_replaced(home, tmp_path):
+    """Not even with force: it is not a file that could be made again."""
+    with trackway.Recorder() as recorder:
+        recorder.start("t").end()
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    _, device = os.openpty()
+    for target in (pipe, Path(os.ttyname(device))):
+        with pytest.raises(BadSetting, match="device or a pipe"):
+            backup(trackway.open_store(), target, force=True)
+        assert not stat.S_ISREG(target.stat().st_mode)
+
+
+def test_a_link_stays_a_link(home, tmp_path):
+    """What it names is replaced, with force."""
+    with trackway.Recorder() as recorder:
+        recorder.start("t").end()
+    (tmp_path / "real.db").write_bytes(b"old")
+    (tmp_path / "link.db").symlink_to(tmp_path / "real.db")
+    backup(trackway.open_store(), tmp_path / "link.db", force=True)
+
+    assert (tmp_path / "link.db").is_symlink()
+    assert (tmp_path / "real.db").read_bytes().startswith(b"SQLite")

@@ -198,7 +198,7 @@ def test_prune_applies_the_settings(home, tmp_path, monkeypatch):
     record(home, "four")
 
     assert answer("prune", "--dry-run")["spared"] == {"protected": 1}
-    assert answer("prune", "--keep", "0", "--protect", "other", "--dry-run")["episodes"] == 4
+    assert answer("prune", "--keep", "0", "--protect", "other", "--dry-run")["episodes"] == 3
     pruned = answer("prune", "--yes")
     assert (pruned["episodes"], pruned["criteria"]) == (2, {"max_episodes": 1, "keep_tags": ["gold"]})
     assert [each["task"] for each in json.loads(run("ls", "--json"))] == ["four", "three"]

@@ -3,7 +3,10 @@
 import json
 from pathlib import Path
 
+import pytest
+
 import trackway
+from trackway.errors import BadSetting, EpisodeNotFound
 from trackway.read.order import ordered
 from trackway.schema import events as kinds
 from trackway.schema.trace import FullTrace
@@ -143,3 +146,32 @@ def test_an_exception_is_seen_as_its_text(home: Path) -> None:
 
     assert [event.content for event in results] == ["ValueError: no", "a/b", '{"a":1}']
     assert [event.returned for event in results] == [None, None, {"a": 1}]
+
+
+def test_an_id_is_no_events() -> None:
+    """A reading of the letters of an id would be nothing, or nonsense: it says what is meant."""
+    for read in (trackway.steps, trackway.usage, trackway.trace, trackway.trajectory, trackway.difficulty):
+        with pytest.raises(BadSetting, match="is an id"):
+            read("01a1df4c-9621-767c-8cb8-25df22504ae9")
+
+
+def test_an_episode_has_its_events_at_hand(home: Path) -> None:
+    """Running or ended; one word alone is one tag."""
+    with trackway.record("t", home=home, tags="nightly") as episode:
+        episode.tool_call("bash")
+        assert [step.tool for step in trackway.steps(episode.events())] == ["bash"]
+
+    assert trackway.open_store(home=home).episode(episode.id).tags == ("nightly",)
+    assert repr(episode) == f"Episode({episode.id!r}, ended)"
+
+
+def test_the_last_ones_and_the_beginning_of_a_short_id(home: Path) -> None:
+    """``last~1`` is the one before the last; what ls shows may be typed from its beginning."""
+    with trackway.Recorder(home) as recorder:
+        names = [recorder.start(f"{i}").id for i in range(3)]
+    store = trackway.open_store(home=home)
+
+    assert [store.resolve(ref) for ref in ("last", "last~1", "last~2")] == names[::-1]
+    assert store.resolve(names[0][-8:-3]) == names[0]
+    with pytest.raises(EpisodeNotFound, match="not so many"):
+        store.resolve("last~3")

@@ -1,11 +1,12 @@
 """Every store keeps the one contract."""
 
 import sqlite3
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 
-from trackway.errors import NotAStore, StoreDamaged, StoreTooNew
+from trackway.errors import BadSetting, NotAStore, StoreDamaged, StoreTooNew
 from trackway.schema import ids
 from trackway.store.base import Batch, Query
 from trackway.store.memory import MemoryStore
@@ -111,3 +112,17 @@ def test_searching_a_task_knows_more_than_ascii(tmp_path: Path) -> None:
     store.seal(Batch(records(ID, small_episode("Über CAFÉ"))))
 
     assert [each.id for each in store.episodes(Query(task="über café"))] == [ID]
+
+
+@pytest.mark.parametrize("wrong", [
+    {"sort": "bogus"}, {"since": "7d"}, {"until": 1.5}, {"outcome": "great"}, {"limit": -1},
+])  # fmt: skip
+def test_a_question_that_cannot_be_meant_is_refused(wrong) -> None:
+    """An answer of nothing, or of everything, would be taken for the truth."""
+    with pytest.raises(BadSetting):
+        Query(**wrong)
+
+
+def test_a_question_takes_a_datetime() -> None:
+    """As UTC nanoseconds."""
+    assert Query(since=datetime(2027, 1, 15, 8, 0, tzinfo=UTC)).since == 1_800_000_000_000_000_000

@@ -149,7 +149,7 @@ def _kept(home: Home, store: Store, *, fix: bool) -> Iterator[Finding]:
         states[summary.state or ""] += 1
         states["lossy"] += summary.lost > 0
     if states["crashed"]:
-        said = f"{count(states['crashed'], 'episode')} without an end: the recording process died"
+        said = f"{count(states['crashed'], 'episode')} without an end: the recording process is gone"
         yield Finding("note", said, do="trackway ls --state crashed")
     if states["running"]:
         yield Finding("ok", f"{count(states['running'], 'episode')} running", do="trackway ls --state running")

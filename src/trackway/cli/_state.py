@@ -38,4 +38,8 @@ def ending_of(live: LiveStore, summary: EpisodeSummary) -> str:
         return f"{said}: {summary.reason}" if summary.reason else said
     from trackway.read.ending import ending
 
-    return f"{'died' if summary.state == 'crashed' else 'running,'} {ending(live.events(summary.id))}"
+    where = ending(live.events(summary.id))
+    if summary.state != "crashed":
+        return f"running, {where}"
+    # Between two things it may have died or only have forgotten to say that it was done: nobody can tell.
+    return f"{'died' if where.startswith('inside') else 'stopped'} {where}"

@@ -14,6 +14,7 @@ from trackway.cli._blocks import Blob, block, call, difference
 from trackway.cli._print import Line, Span, line
 from trackway.cli._state import standing
 from trackway.cli._text import count, duration, moment, number
+from trackway.read.tokens import tokens_of
 from trackway.schema import events as kinds
 from trackway.schema import ids
 from trackway.schema.episode import EpisodeSummary
@@ -67,10 +68,14 @@ def _remarks(summary: EpisodeSummary, *, full: bool) -> Iterator[Line]:
 
 
 def _tokens(usage: dict[str, Any]) -> str:
-    """Counts as a provider named them, the two everyone has in short."""
-    short = {"input_tokens": "in", "prompt_tokens": "in", "output_tokens": "out", "completion_tokens": "out"}
-    found = ((short.get(name, name), each) for name, each in usage.items())
-    return ", ".join(f"{name} {each:,}" for name, each in found if isinstance(each, int | float))
+    """The counts in the one shape that ``stats`` has too; as the provider named them where there are none."""
+    found = tokens_of(usage)
+    named = ("in", "input"), ("from cache", "cache_read"), ("to cache", "cache_write"), ("out", "output")
+    counts = [(name, getattr(found, field)) for name, field in named] if found is not None else []
+    if found is not None and not any(value is not None for _, value in counts):
+        counts = [("total", found.total)]
+    said = counts or [(name, each) for name, each in usage.items() if isinstance(each, int | float)]
+    return ", ".join(f"{name} {value:,}" for name, value in said if value is not None)
 
 
 class Transcript:

@@ -38,7 +38,8 @@ def demo(*, as_json: bool, home: str | None, store: str | None) -> None:
 
     with Recorder(home, store=store) as recorder:
         _check(recorder.home)
-        talk(f"an agent repairs a failing test; every step is recorded in {recorder.home.path}")
+        where = recorder.home.path if store is None else recorder.store.key.removeprefix("sqlite:")
+        talk(f"an agent repairs a failing test; every step is recorded in {where}")
         with tempfile.TemporaryDirectory(prefix="trackway-demo-") as workspace:
             episode_id = repair(recorder, workspace)
         recorder.flush()
@@ -50,7 +51,7 @@ def demo(*, as_json: bool, home: str | None, store: str | None) -> None:
             show.transcript(live, summary)
         flush()
     if not as_json:
-        _what_next(ids.short(episode_id))
+        _what_next(ids.short(episode_id), _flags(home=home, store=store))
 
 
 def _check(home: Home) -> None:
@@ -76,15 +77,22 @@ def _check(home: Home) -> None:
         ) from error
 
 
-def _what_next(name: str) -> None:
+def _flags(**given: str | None) -> str:
+    """The options this was called with, for the commands that are shown next."""
+    import shlex
+
+    return "".join(f" --{name} {shlex.quote(value)}" for name, value in given.items() if value is not None)
+
+
+def _what_next(name: str, flags: str) -> None:
     click.echo("\nTry next:", err=True)
     # After `make demo` the command is in the checkout's .venv, which is on nobody's PATH.
     called = sys.argv[0] if os.path.basename(sys.argv[0]) == "trackway" else ""  # noqa: PTH119  no path object for a word
     trackway = "trackway" if shutil.which("trackway") or not called else os.path.relpath(called)
     for command, what in (
-        (f"{trackway} ls", "every episode so far"),
-        (f"{trackway} show {name} --as steps", "the same, one line per step"),
-        (f"{trackway} show {name} --json", "all of it, for programs"),
-        (f"{trackway} doctor", "where it is kept, and that it is sound"),
+        (f"{trackway} ls{flags}", "every episode so far"),
+        (f"{trackway} show {name} --as steps{flags}", "the same, one line per step"),
+        (f"{trackway} show {name} --json{flags}", "all of it, for programs"),
+        (f"{trackway} doctor{flags}", "where it is kept, and that it is sound"),
     ):
-        click.echo(f"  {command:<{28 + len(trackway)}}# {what}", err=True)
+        click.echo(f"  {command:<{28 + len(trackway) + len(flags)}}# {what}", err=True)

@@ -54,8 +54,8 @@ def label(episode: str, *, as_json: bool, home: str | None, store: str | None, b
 def _check(said: dict[str, Any]) -> None:
     if (said["relation"] is None) != (said["to"] is None):
         raise click.UsageError("--relation and --to go together: --relation depends_on --to ID")
-    if any(not tag.strip() for tag in said["tags"]):
-        raise click.UsageError("a tag is a word, not nothing")
+    if any(not tag.strip() for tag in said["tags"]) or (said["note"] is not None and not said["note"].strip()):
+        raise click.UsageError("a tag or a note says something")
     if said["score"] is not None and said["score"] != said["score"]:
         raise click.UsageError("a score is a number, and nan is none")
     if not any(value not in (None, ()) for value in said.values()):

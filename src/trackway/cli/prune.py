@@ -34,7 +34,7 @@ _SHOWN: Final = 10
 @click.option("--older-than", metavar="AGE", help="Ended longer ago than 12h, 90d, 2w, 1y.")
 @click.option("--keep", metavar="N", type=click.IntRange(min=0), help="All but the newest N.")
 @click.option("--max-size", metavar="SIZE", help="The oldest, until the store takes no more than 500MB, 5GB.")
-@click.option("--protect", metavar="TAG", multiple=True, help="Never episodes with this tag. [default: keep]")
+@click.option("--protect", metavar="TAG", multiple=True, help="Never episodes with this tag either, beside keep.")
 @filters
 @click.option("--state", type=click.Choice(["crashed", "ended"]), help="This state only.")
 @utc
@@ -113,7 +113,7 @@ def _limits(asked: dict[str, Any], said: Retention) -> Retention:
             raise click.BadParameter(f"{asked[name]!r}: {error.hint}", param_hint=option) from error
     return Retention(
         max_age=asked["older_than"], max_episodes=asked["keep"], max_size=asked["max_size"],
-        keep_tags=asked["protect"] or said.keep_tags,
+        keep_tags=tuple(dict.fromkeys((*said.keep_tags, *asked["protect"]))),
     )  # fmt: skip
 
 

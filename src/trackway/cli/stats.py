@@ -132,7 +132,7 @@ def _tokens(usage: Usage) -> str:
 
 def _cost_said(usage: Usage) -> str:
     if usage.cost is None:
-        return "not known (hint: [prices] in trackway.toml, or pip install 'trackway[prices]')" if usage.total else "-"
+        return "not known (hint: [prices] in trackway.toml, or pip install genai-prices)" if usage.total else "-"
     without = f", without {usage.unpriced:,} calls nobody knows the price of" if usage.is_partial else ""
     return f"{_cost(usage)} by {'; '.join(usage.cost_from)}{without}"
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from itertools import pairwise
 
+from trackway.errors import BadSetting
 from trackway.schema.events import Event
 
 
@@ -20,10 +21,17 @@ def ordered(events: Iterable[Event]) -> list[Event]:
     >>> [each.content for each in ordered([late, early])]
     ['a', 'b']
     """
-    found = list(events)
+    found = list(given(events))
     if len({each.writer for each in found}) > 1 or any(a.n > b.n for a, b in pairwise(found)):
         found = _by_time(found)
     return _after_parents(found) if any(each.parent is not None for each in found) else found
+
+
+def given(events: Iterable[Event]) -> Iterable[Event]:
+    """The events, if that is what they are: an id in their place is a mistake that would read as nothing."""
+    if isinstance(events, (str, bytes)):
+        raise BadSetting(f"{events!r:.60} is an id, not events", hint="store.events(id), or episode.events()")
+    return events
 
 
 def _by_time(events: list[Event]) -> list[Event]:

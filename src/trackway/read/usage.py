@@ -13,6 +13,7 @@ from typing import Any, Final
 
 import msgspec
 
+from trackway.read.order import given
 from trackway.read.price import Cost, Price, Pricer, by_table
 from trackway.read.tokens import Tokens, tokens_of
 from trackway.schema.events import EpisodeStart, Event, ModelCall, ModelResult
@@ -111,7 +112,7 @@ def _calls(events: Iterable[Event]) -> Iterable[_Call]:
     """One entry per call, in the order in which they were first heard of."""
     found: dict[str, _Call] = {}
     model: str | None = None
-    for event in events:
+    for event in given(events):
         if isinstance(event, EpisodeStart):
             model = event.header.model
         elif isinstance(event, ModelCall):

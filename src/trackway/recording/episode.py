@@ -10,7 +10,7 @@ from __future__ import annotations
 import contextvars
 import os
 from asyncio import CancelledError
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Final, Self
 
@@ -25,6 +25,7 @@ from trackway.schema.events import OUTCOMES, Header
 from trackway.schema.outside import is_thrown_in
 from trackway.schema.plain import error_text, text_of, text_or_none
 from trackway.store.journal import BIG, Payload
+from trackway.store.live import LiveStore
 
 if TYPE_CHECKING:
     from trackway.recording.recorder import Recorder
@@ -119,6 +120,13 @@ class Episode(AgentView):
         """The episode's id."""
         return self._core.id
 
+    def __repr__(self) -> str:
+        return f"Episode({self._core.id!r}{', ended' * self._core.ended})"
+
+    def events(self) -> Iterator[kinds.Event]:
+        """What was recorded of it so far, for the readings: ``trackway.steps(episode.events())``."""
+        return LiveStore(self._core.recorder.home, self._core.recorder.store).events(self._core.id)
+
     @property
     def ended(self) -> bool:
         """Whether it has ended."""
@@ -185,6 +193,8 @@ class Episode(AgentView):
             raise BadSetting("a label says something", hint="outcome, score, tag or comment")
         if outcome is not None and outcome not in OUTCOMES:
             raise UnknownOutcome(f"outcome is {outcome!r}", hint=f"one of {', '.join(OUTCOMES)}", outcome=outcome)
+        if isinstance(tag, (list, tuple, set)):
+            raise BadSetting(f"tag is a {type(tag).__name__}", hint="one word; call label() for each")
         fields = {
             "at": self._core.clock(), "outcome": outcome,
             "score": None if score is None else number("score", score, float),

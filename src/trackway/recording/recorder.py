@@ -119,7 +119,7 @@ class Recorder(Keeping, ById):
             id=episode_id, task=text_of(task), task_key=text_or_none(task_key), variant=text_or_none(variant),
             trial=None if trial is None else settings.number("trial", trial, int),
             seed=None if seed is None else settings.number("seed", seed, int),
-            agent=text_or_none(agent), model=text_or_none(model), tags=tuple(text_of(each) for each in tags or ()),
+            agent=text_or_none(agent), model=text_or_none(model), tags=_tags(tags),
             metadata=mapping_of(metadata), parent=_parent(parent), source=text_of(source), capture=capture,
             redacts=redactor is not None,
         )  # fmt: skip
@@ -241,6 +241,11 @@ def _wind_down_all() -> None:
     """At interpreter exit. A daemon thread that still records gets a fresh journal, adopted by the next recorder."""
     for recorder in list(_open):
         recorder._wind_down()  # noqa: SLF001  the exit hook is the recorder's own
+
+
+def _tags(tags: Iterable[str] | str) -> tuple[str, ...]:
+    """The words; one alone is one word, not its letters."""
+    return (tags,) if isinstance(tags, str) else tuple(text_of(each) for each in tags or ())
 
 
 def _instant(at: int) -> int:

@@ -96,7 +96,8 @@ class Redactor:
         if value is None or not isinstance(key, str) or key.casefold() not in self._fields:
             return self.value(value, tally)
         if isinstance(value, str):
-            return self._hide(value, "field", tally)
+            is_hidden = TOKEN.fullmatch(value) and self._tokens.lift(value) != value
+            return value if is_hidden else self._hide(value, "field", tally)
         return self._hide(json_text(value).decode(), "field", tally, mark=VALUE)
 
     def body(self, body: bytes, tally: Tally) -> bytes:

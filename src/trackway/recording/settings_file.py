@@ -185,6 +185,8 @@ def _read(path: Path) -> Settings:
     except (FileNotFoundError, NotADirectoryError):
         return EMPTY
     except OSError as error:
+        if not os.access(path.parent, os.X_OK):  # the folder is closed to us: whoever needs what is in it says so
+            return EMPTY
         raise BadSetting(f"{path} cannot be read: {error.strerror}", hint="see its owner and mode") from error
     if not stat.S_ISREG(there.st_mode) or there.st_size > _LARGEST:
         raise BadSetting(f"{path} is no settings file: no plain file, or over 1 MB", hint="move it away")

@@ -1,7 +1,7 @@
 """Ids of episodes: UUIDv7, sortable by the time they were made; made from a given clock and given entropy.
 
 A short form is the last 8 characters (the random end: the first characters of two ids of one minute are the same).
-Anything that is a prefix or a suffix of exactly one id names it; ``last`` names the newest.
+Anything that is a prefix or a suffix of exactly one id names it; ``last`` names the newest, ``last~1`` the one before.
 """
 
 from __future__ import annotations
@@ -59,7 +59,20 @@ def is_id(text: str) -> bool:
 
 
 def matches(ref: str, episode_id: str) -> bool:
-    """Whether ``ref`` (dashes optional, any case) is a prefix or a suffix of the id."""
+    """Whether ``ref`` (dashes optional, any case) begins or ends the id, or begins its short form."""
     wanted = ref.replace("-", "").lower()
     bare = episode_id.replace("-", "")
-    return len(wanted) >= _MIN_REF and (bare.startswith(wanted) or bare.endswith(wanted))
+    begins = bare.startswith(wanted) or bare[-SHORT:].startswith(wanted)
+    return len(wanted) >= _MIN_REF and (begins or bare.endswith(wanted))
+
+
+def from_last(ref: str) -> int | None:
+    """How many before the newest a reference means: ``last`` is 0, ``last~2`` is 2; None where it is another one.
+
+    >>> from_last("last"), from_last("last~2"), from_last("lasting")
+    (0, 2, None)
+    """
+    name, _, number = ref.partition("~")
+    if name != LAST or (number and not number.isdecimal()) or ref.endswith("~"):
+        return None
+    return int(number or 0)

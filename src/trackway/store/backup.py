@@ -76,7 +76,7 @@ def backup(
     store = live.store
     if not isinstance(store, SqliteStore):
         raise BadSetting(f"{live.key} is no file", hint="only SQLite stores are copied", value=live.key)
-    target = target.absolute()
+    target = target.resolve() if target.is_symlink() else target.absolute()  # what a link names is what is meant
     _check_target(store, target, force=force)
     with _work_folder(target) as work:
         source, waiting = _count_live(live)
@@ -110,6 +110,8 @@ def _check_target(store: SqliteStore, target: Path, *, force: bool) -> None:
         raise BadSetting(f"{target} is the store itself", hint="name another file", value=target)
     if target.is_dir():
         raise BadSetting(f"{target} is a folder", hint="name a file in it", value=target)
+    if target.exists() and not target.is_file():
+        raise BadSetting(f"{target} is a device or a pipe, not a file", hint="name a file", value=target)
     if not target.parent.is_dir():
         raise BadSetting(f"there is no folder {target.parent}", hint="make it first", value=target)
     if not force and any(each.exists() for each in (target, *_beside(target))):

@@ -7,13 +7,14 @@ the stored position can neither lose a record nor bring one twice. Everything a 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from datetime import datetime
 from typing import Any, Final, NamedTuple, Protocol
 
 import msgspec
 
-from trackway.errors import EventRefused
+from trackway.errors import BadSetting, EventRefused
 from trackway.schema.episode import EpisodeSummary
-from trackway.schema.events import Event
+from trackway.schema.events import OUTCOMES, Event
 from trackway.store.record import START, Position, RawRecord
 
 SORTS: Final = ("started_at", "ended_at", "task", "score", "n_events", "n_steps")
@@ -47,7 +48,10 @@ def late(episode_id: str) -> EventRefused:
 
 
 class Query(msgspec.Struct, frozen=True, kw_only=True):
-    """Which episodes: every filter given must hold. ``task`` is a substring in any case; times are UTC nanoseconds."""
+    """Which episodes: every filter given must hold. ``task`` is a substring in any case; times are UTC nanoseconds.
+
+    A ``datetime`` will do for a time.
+    """
 
     task: str | None = None
     variant: str | None = None
@@ -56,11 +60,26 @@ class Query(msgspec.Struct, frozen=True, kw_only=True):
     outcome: str | None = None
     tool: str | None = None
     tag: str | None = None
-    since: int | None = None
-    until: int | None = None
+    since: Any = None
+    until: Any = None
     sort: str = "started_at"
     newest_first: bool = True
     limit: int | None = None
+
+    def __post_init__(self) -> None:
+        for name in ("since", "until"):
+            value = getattr(self, name)
+            if isinstance(value, datetime):
+                msgspec.structs.force_setattr(self, name, int(value.timestamp() * 1_000_000) * 1000)
+            elif value is not None and type(value) is not int:
+                raise BadSetting(f"{name} is {value!r}", hint="UTC nanoseconds, or a datetime", value=value)
+        if self.sort not in SORTS:
+            raise BadSetting(f"sort is {self.sort!r}", hint=f"one of {', '.join(SORTS)}", value=self.sort)
+        if self.outcome not in (None, "none", *OUTCOMES):
+            hint = f"one of {', '.join(OUTCOMES)}, or none where nobody said one"
+            raise BadSetting(f"outcome is {self.outcome!r}", hint=hint, value=self.outcome)
+        if self.limit is not None and self.limit < 0:
+            raise BadSetting(f"limit is {self.limit}", hint="a number from 0 on, or None for all", value=self.limit)
 
     def takes(self, summary: EpisodeSummary) -> bool:
         """Whether the summary passes every filter."""

@@ -103,8 +103,9 @@ class LiveStore:
 
     def find(self, ref: str) -> list[str]:
         """The ids a reference names."""
-        if ref == ids.LAST:
-            return [each.id for each in self.episodes(Query(limit=1))]
+        before = ids.from_last(ref)
+        if before is not None:
+            return [each.id for each in self.episodes(Query(limit=before + 1))][before:]
         waiting = sorted(self._look())  # the journals first: what is sealed meanwhile is then in the store
         stored = self.store.find(ref)
         return [*stored, *(each for each in waiting if ids.matches(ref, each) and each not in stored)]
@@ -114,8 +115,8 @@ class LiveStore:
         found = self.find(ref.strip())
         if not found:
             hint = "trackway ls shows what is there; an id is named by at least 4 characters of its start or end"
-            if ref == ids.LAST:
-                hint = "nothing is recorded here yet"
+            if ids.from_last(ref) is not None:
+                hint = "nothing is recorded here yet" if ref == ids.LAST else "there are not so many"
             raise EpisodeNotFound(f"no episode answers to {ref!r}", hint=hint, ref=ref)
         if len(found) > 1:
             names = ", ".join([*found[:5], *(["…"] if len(found) > 5 else [])])

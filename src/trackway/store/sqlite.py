@@ -41,7 +41,7 @@ _NUMBER = "SELECT id FROM episodes WHERE uuid = ?"
 _NEXT_SEQ = "SELECT id, next_seq FROM episodes WHERE uuid = ?"
 _NEWEST = "SELECT uuid FROM episodes ORDER BY started_at DESC, uuid DESC LIMIT 1"
 _BETWEEN = "SELECT uuid FROM episodes WHERE uuid BETWEEN ? AND ? LIMIT 10"
-_ENDING = "SELECT uuid FROM episodes WHERE substr(hex(uuid), ?) = ? LIMIT 10"
+_ENDING = "SELECT uuid FROM episodes WHERE substr(hex(uuid), ?1) = ?2 OR substr(hex(uuid), 25, ?3) = ?2 LIMIT 10"
 _FRAME = """
     SELECT body, n, flags, "schema", checksum, first_seq FROM frames
     WHERE episode = ? AND first_seq <= ? ORDER BY first_seq DESC LIMIT 1"""
@@ -134,7 +134,7 @@ class SqliteStore:
         low, high = bytes.fromhex(wanted.ljust(32, "0")), bytes.fromhex(wanted.ljust(32, "f"))
         rows = self._rows(_BETWEEN, (low, high))
         if not rows:
-            rows = self._rows(_ENDING, (-len(wanted), wanted.upper()))
+            rows = self._rows(_ENDING, (-len(wanted), wanted.upper(), len(wanted)))
         return [each for each in (ids.from_bytes(raw) for (raw,) in rows) if ids.matches(ref, each)]
 
     def episode(self, episode_id: str) -> EpisodeSummary:
