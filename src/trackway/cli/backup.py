@@ -47,7 +47,7 @@ def backup(file: str, *, force: bool, as_json: bool, home: str | None, store: st
         _show(done)
     if has_key:
         talk(f"the key {key} is not in it: without it, redacted text stays redacted (keep it elsewhere, safe)")
-    if not done.verified.is_sound:
+    if done.quarantined or not done.verified.is_sound:
         raise click.exceptions.Exit(1)
 
 

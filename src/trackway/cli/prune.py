@@ -178,6 +178,8 @@ def _tell_receipt(live: LiveStore, receipt: Receipt, *, as_json: bool) -> None:
     if as_json:
         write_json({"dry_run": False, "episodes": len(receipt.ids), **msgspec.to_builtins(receipt)})
         return
+    if receipt.finished:
+        talk(f"an interrupted prune is finished: {', '.join(receipt.finished)}")
     if not receipt.ids:
         talk(f"nothing to prune{_spared(receipt.spared, ' (spared: ', ')')}")
         return

@@ -155,7 +155,9 @@ class Recorder(Keeping, ById):
             )
         mine = self._live.get(summary.id)
         if mine is None:
-            return self._again(summary, guard=guard, redact=redact)
+            episode = self._again(summary, guard=guard, redact=redact)
+            episode.note("resumed")  # from now on this process is one of its writers: it reads as running
+            return episode
         core = mine._core  # noqa: SLF001  the two are one subsystem
         redactor = core.redactor if redact is None else self._redactor(redact)
         core.arm(core.guard if guard is None else guard, redactor)

@@ -77,7 +77,7 @@ def backup(
     if not isinstance(store, SqliteStore):
         raise BadSetting(f"{live.key} is no file", hint="only SQLite stores are copied", value=live.key)
     target = target.resolve() if target.is_symlink() else target.absolute()  # what a link names is what is meant
-    _check_target(store, target, force=force)
+    _check_target(store, live.home.path, target, force=force)
     with _work_folder(target) as work:
         source, waiting = _count_live(live)
         held = _held_on_to(live.home, store.key, work)
@@ -105,7 +105,7 @@ def backup(
 # --- places ---------------------------------------------------------------------------------------------------------
 
 
-def _check_target(store: SqliteStore, target: Path, *, force: bool) -> None:
+def _check_target(store: SqliteStore, home: Path, target: Path, *, force: bool) -> None:
     if target.exists() and store.path.exists() and target.samefile(store.path):
         raise BadSetting(f"{target} is the store itself", hint="name another file", value=target)
     if target.is_dir():
@@ -114,6 +114,8 @@ def _check_target(store: SqliteStore, target: Path, *, force: bool) -> None:
         raise BadSetting(f"{target} is a device or a pipe, not a file", hint="name a file", value=target)
     if not target.parent.is_dir():
         raise BadSetting(f"there is no folder {target.parent}", hint="make it first", value=target)
+    if target.exists() and target.is_relative_to(home.resolve()):
+        raise BadSetting(f"{target} is the home's own", hint="name a file elsewhere", value=target)
     if not force and any(each.exists() for each in (target, *_beside(target))):
         raise BadSetting(f"{target} is there already", hint="--force replaces it", value=target)
     ((used,),) = store._rows(_USED, ()) or [(0,)]  # noqa: SLF001  one subsystem, as below

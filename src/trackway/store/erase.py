@@ -95,6 +95,8 @@ def remove_quarantined(home: Home, episodes: set[bytes]) -> int:
     for about in sorted(home.quarantine.glob("*.json")):
         body = about.with_suffix(".bin")
         if _episode_of(about, body) in episodes:
+            for payload in home.quarantine.glob(f"{about.stem}.*.blob"):
+                payload.unlink(missing_ok=True)
             body.unlink(missing_ok=True)
             about.unlink(missing_ok=True)
             removed += 1

@@ -19,6 +19,9 @@ if TYPE_CHECKING:
 ZSTD: Final = b"\x28\xb5\x2f\xfd"
 """How such a file begins."""
 
+_PLAUSIBLE: Final = 1000
+_HARMLESS: Final = 256 << 20
+"""Beyond this much, a file that unfolds to more than a thousand times its size is made to burst."""
 _STEP: Final = 1 << 10
 """At worst four bytes stand for 128 KiB."""
 
@@ -32,6 +35,7 @@ class Inflated(io.RawIOBase):
         self._frame = zstandard.ZstdDecompressor().decompressobj()
         self._compressed = b""
         self._waiting = memoryview(b"")
+        self._read = self._unfolded = 0
 
     def readable(self) -> bool:
         """It is."""
@@ -50,7 +54,9 @@ class Inflated(io.RawIOBase):
 
     def _inflate(self) -> bool:
         """Look at a little more of the file; False at its end."""
-        self._compressed = self._compressed or self._file.read(_STEP)
+        if not self._compressed:
+            self._compressed = self._file.read(_STEP)
+            self._read += len(self._compressed)
         if not self._compressed:
             if not self._frame.eof:
                 raise PackRefused(f"{self._name} ends inside its compressed part: it is not whole", hint="get it again")
@@ -61,5 +67,9 @@ class Inflated(io.RawIOBase):
             self._waiting = memoryview(self._frame.decompress(self._compressed))
         except zstandard.ZstdError as error:
             raise PackRefused(f"{self._name} does not decompress: {error}", hint="get it again") from error
+        self._unfolded += len(self._waiting)
+        if self._unfolded > max(_HARMLESS, self._read * _PLAUSIBLE):
+            said = f"{self._name} unfolds to over {_PLAUSIBLE:,} times its size: no pack does"
+            raise PackRefused(said, hint="unpack it with zstd yourself if you trust it")
         self._compressed = self._frame.unused_data if self._frame.eof else b""
         return True

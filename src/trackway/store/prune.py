@@ -11,6 +11,7 @@ later is refused by the store and put into quarantine.
 
 from __future__ import annotations
 
+import contextlib
 import threading
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -45,7 +46,8 @@ class Size(msgspec.Struct, frozen=True):
 class Receipt(msgspec.Struct, frozen=True, kw_only=True):
     """What a prune did; the same is in ``receipts.jsonl``.
 
-    ``whole`` says that the file was written anew, ``log_emptied`` that nothing old is in its log.
+    ``whole`` says that the file was written anew, ``log_emptied`` that nothing old is in its log, ``finished`` which
+    earlier prunes were interrupted and have been brought to their end.
     """
 
     prune: str
@@ -62,6 +64,7 @@ class Receipt(msgspec.Struct, frozen=True, kw_only=True):
     quarantined: int = 0
     whole: bool = False
     log_emptied: bool = False
+    finished: tuple[str, ...] = ()
 
 
 class _Pruning:
@@ -74,6 +77,8 @@ class _Pruning:
         self.receipts = Receipts(live.home, live.key, now)
         self.before = _size(live)
         self.gone: list[str] = []
+        self.unfinished = self.receipts.unfinished()
+        self.finished: list[str] = []
         self.weight = Weight()
         self.spared: Counter[str] = Counter()
         self.records = self.quarantined = 0
@@ -119,6 +124,8 @@ class _Pruning:
     def clear(self, progress: Progress, *, whole: bool | None) -> None:
         """Overwrite what is left of them, and return the space."""
         episodes = {ids.to_bytes(each) for each in self.gone}
+        if self.unfinished and isinstance(self.live.store, SqliteStore):  # somebody was killed before this point
+            episodes |= self.live.store.dropped()
         with erase.holding(self.live.home):
             self.records += erase.erase_in_journals(self.live.home, self.live.store, episodes)
             self.quarantined += erase.remove_quarantined(self.live.home, episodes)
@@ -126,6 +133,9 @@ class _Pruning:
         if isinstance(self.live.store, SqliteStore):
             self.freed = erase.give_back(self.live.home, self.live.store, progress, whole=whole)
         self.failpoint("prune:returned")
+        if self.unfinished:
+            self.receipts.write("finished", of=self.unfinished)
+            self.finished, self.unfinished = self.unfinished, []
 
     def receipt(self) -> Receipt:
         """What was done."""
@@ -133,6 +143,7 @@ class _Pruning:
             prune=self.receipts.name, store=self.live.key, criteria=self.criteria.described(), ids=tuple(self.gone),
             **self.weight._asdict(), spared=dict(self.spared), before=self.before, after=_size(self.live),
             journal_records=self.records, quarantined=self.quarantined, **self.freed._asdict(),
+            finished=tuple(self.finished),
         )  # fmt: skip
 
 
@@ -151,9 +162,9 @@ def prune(
     pruning = _Pruning(live, criteria, now, failpoint)
     plan = choose(live, criteria, now)
     pruning.spared.update(plan.spared)
-    if not plan.going:  # one that was killed may have left pages to return
-        if isinstance(live.store, SqliteStore):
-            erase.vacuum(live.store, progress)
+    if not plan.going:
+        if pruning.unfinished:
+            pruning.clear(progress, whole=whole)
         return pruning.receipt()
     planned = {"episodes": len(plan.going), **plan.total._asdict()}
     size = msgspec.to_builtins(pruning.before)
@@ -169,7 +180,8 @@ def prune(
         receipt = pruning.receipt()
         pruning.receipts.write("done", **_in_short(receipt))
     except BaseException as error:
-        pruning.receipts.write("stopped", episodes=len(pruning.gone), why=f"{type(error).__name__}: {error}")
+        with contextlib.suppress(OSError):  # the disk may be what is full; what stopped it is said either way
+            pruning.receipts.write("stopped", episodes=len(pruning.gone), why=f"{type(error).__name__}: {error}")
         raise
     return receipt
 

@@ -1,14 +1,17 @@
 """The receipts of prunes: ``receipts.jsonl`` in the home, a line for each thing done, never a word of what was in it.
 
 ``begun`` says what was asked for and what was planned; ``dropping`` names the episodes of a batch before they go,
-``dropped`` counts them after; ``done`` gives the whole, or ``stopped`` the reason. A line is on the disk before what
+``dropped`` counts them after; ``done`` gives the whole, or ``stopped`` the reason, and ``finished`` names prunes that
+were killed and whose work a later one has finished. A line is on the disk before what
 it announces happens, so a prune that was killed has said what it was about to do.
 """
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
+from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -34,7 +37,39 @@ class Receipts:
         try:
             end = os.fstat(descriptor).st_size
             torn = end > 0 and os.pread(descriptor, 1, end - 1) != b"\n"
-            os.write(descriptor, b"\n" * torn + line + b"\n")
+            _write_all(descriptor, b"\n" * torn + line + b"\n")
             system.sync(descriptor)
         finally:
             os.close(descriptor)
+
+    def unfinished(self) -> list[str]:
+        """The prunes of this store that took episodes and did not come to their end."""
+        begun: dict[str, None] = {}
+        for each in self._lines():
+            name, says = each.get("prune"), each.get("says")
+            if says == "dropping" and isinstance(name, str):
+                begun[name] = None
+            elif says == "done":
+                begun.pop(str(name), None)
+            elif says == "finished":
+                for other in each.get("of", ()):
+                    begun.pop(other, None)
+        return list(begun)
+
+    def _lines(self) -> Iterator[dict[str, Any]]:
+        """What was written before; a line that a crash left unfinished says nothing."""
+        try:
+            text = self._home.receipts.read_text(encoding="utf-8", errors="replace")
+        except FileNotFoundError:
+            return
+        for line in text.splitlines():
+            with contextlib.suppress(ValueError):
+                found = json.loads(line)
+                if isinstance(found, dict) and found.get("store") == self._store:
+                    yield found
+
+
+def _write_all(descriptor: int, body: bytes) -> None:
+    """All of it, or an error: nothing may be dropped that is announced by half a line."""
+    while body:
+        body = body[os.write(descriptor, body) :]

@@ -25,9 +25,10 @@ from trackway.store.base import Batch, Store
 from trackway.store.claim import remove_folder
 from trackway.store.home import Home
 from trackway.store.journal import Finished, Journal
-from trackway.store.record import EVENT, SEGMENT_HEADER, Damage, Position, RawRecord, Record
+from trackway.store.record import EPISODE, EVENT, SEGMENT_HEADER, Damage, Position, RawRecord, Record
 from trackway.store.tail import Piece, WriterFolder
 
+_NOBODY: Final = bytes(EPISODE)
 FAILPOINTS: Final = (
     "seal:locked", "seal:before_store", "seal:stored", "seal:unlinked", "quarantine:written",
     "adopt:found", "adopt:before_store", "adopt:stored", "adopt:removed",
@@ -196,7 +197,8 @@ class Sealer:
                 except Exception as error:  # this is the one
                     if is_thrown_in(error):
                         raise
-                    done = done.plus(self.quarantine(writer, piece, each, f"{type(error).__name__}: {error}"))
+                    reason = f"{type(error).__name__}: {error}"
+                    done = done.plus(self.quarantine(writer, piece, each, reason, waiting[:-1]))
                     self._store.seal(Batch((), writer.writer, writer.about, start, here))
                 start, waiting = here, []
         end = Position(pieces[-1].activation, pieces[-1].end)
@@ -204,8 +206,10 @@ class Sealer:
             self._store.seal(Batch((), writer.writer, writer.about, start, end))
         return done.plus(aside.count)
 
-    def quarantine(self, writer: WriterFolder, piece: Piece, what: Record | Damage, reason: str) -> Sealed:
-        """Put bytes aside, with the reason, on the disk before the position moves beyond them."""
+    def quarantine(
+        self, writer: WriterFolder, piece: Piece, what: Record | Damage, reason: str, parts: Iterable[RawRecord] = ()
+    ) -> Sealed:
+        """Put bytes aside, with the reason and its payloads, on the disk before the position moves beyond them."""
         system.make_folder(self._home.quarantine)
         name = f"{writer.writer}-{piece.activation:06d}-{what.start:08d}"
         about: dict[str, Any] = {
@@ -216,6 +220,13 @@ class Sealer:
         }
         if isinstance(what, Record):
             about.update(episode=what.episode.hex(), flags=what.flags, schema=what.schema)
+        payloads: dict[int, bytes] = {}
+        for each in itertools.starmap(Record, parts):
+            number, _, part = record.unpack_blob_part(each.body)
+            payloads[number] = payloads.get(number, b"") + part
+        for number, payload in payloads.items():
+            system.write_file(self._home.quarantine / f"{name}.{number}.blob", payload)
+        about["payloads"] = sorted(payloads)
         system.write_file(self._home.quarantine / f"{name}.bin", what.body)
         system.write_file(self._home.quarantine / f"{name}.json", json.dumps(about, indent=1).encode())
         system.sync_folder(self._home.quarantine)
@@ -247,7 +258,8 @@ def _records(pieces: Iterable[Piece], on_damage: Callable[[Piece, Damage], None]
             found = record.scan(tail.read(piece), piece.start)
             for each in found.damage:
                 on_damage(piece, each)
-            yield found.records
+            # What a prune has overwritten is a record of nothing: a backup may meet it, by the links it holds.
+            yield [each for each in found.records if each[1][:EPISODE] != _NOBODY]
 
     return itertools.chain.from_iterable(scanned())
 

@@ -21,7 +21,6 @@ from trackway.schema.canonical import digest_of
 from trackway.schema.codec import Encoded, decode, numbered
 from trackway.schema.episode import EpisodeSummary
 from trackway.schema.events import Event
-from trackway.schema.version import STORE
 from trackway.store import forks, record, sqlite_blobs, system
 from trackway.store.base import ALL, Batch, Dropped, Query
 from trackway.store.frames import Frame, Packer, check
@@ -110,6 +109,10 @@ class SqliteStore:
                 with contextlib.suppress(sqlite3.OperationalError):  # somebody else writes: they may give them back
                     self._connection.executescript("PRAGMA incremental_vacuum")  # execute() frees one page only
                 self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+
+    def dropped(self) -> set[bytes]:
+        """The ids of all episodes that were dropped, as 16 bytes each."""
+        return {each for (each,) in self._rows("SELECT uuid FROM dropped", ())}
 
     # --- reading ------------------------------------------------------------------------------------------------
 
@@ -232,9 +235,12 @@ class SqliteStore:
     def _open(self) -> sqlite3.Connection | None:
         """A connection to read with; None while there is no file. Readers create nothing."""
         if self._connection is None and self.path.exists() and self.path.stat().st_size:
-            self._connection = self._connect()
-            if check_version(self._connection, self.path) < STORE:
-                self._open_for_writing()
+            connection = self._connect()
+            # An older layout is read as it is, and brought up to date by whoever writes; an empty file is being made.
+            if not check_version(connection, self.path):
+                connection.close()
+                return None
+            self._connection = connection
         return self._connection
 
     def _open_for_writing(self) -> sqlite3.Connection:

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from trackway.errors import StoreTrouble
+from trackway.errors import StoreDamaged, StoreTrouble
 from trackway.schema import ids
 from trackway.schema.canonical import digest_of
 from trackway.schema.codec import BLOBS, Encoded, decode, decode_array, encode_fast, exact, exact_hook
@@ -274,4 +274,15 @@ def decode_summary(body: bytes) -> EpisodeSummary:
     try:
         return _decode_summary(body)
     except msgspec.ValidationError:
+        pass
+    except (msgspec.DecodeError, TypeError) as error:
+        raise _no_summary(error) from error
+    try:
         return msgspec.convert(msgspec.msgpack.decode(body, ext_hook=exact_hook), EpisodeSummary)
+    except (msgspec.MsgspecError, ValueError, TypeError) as error:
+        raise _no_summary(error) from error
+
+
+def _no_summary(error: Exception) -> StoreDamaged:
+    hint = "trackway verify names it, and --fix makes it again from its events"
+    return StoreDamaged(f"the summary of an episode cannot be read: {error}", hint=hint)

@@ -104,6 +104,7 @@ class _Verifying:
             return Verified()
         self._progress("checking the file", 0, 1)
         self._damage += [Damage("file", said) for (said,) in self._rows("PRAGMA integrity_check", ()) if said != "ok"]
+        fix = fix and not self._damage  # nothing is written into a file that SQLite itself finds damaged
         blobs = look_at_blobs(self._store, self._progress)
         self._damage += blobs.damage
         episodes = events = 0
@@ -127,11 +128,18 @@ class _Verifying:
         while found := self._rows(_EPISODES, (last, _PAGE)):
             for (number,) in found:
                 self._progress("checking episodes", done, total)
+                if type(number) is not int or number <= last:  # a damaged tree leads in circles
+                    self._damage.append(Damage("file", "the list of episodes is out of order"))
+                    return
                 last, done = number, done + 1
                 try:
                     examined = self._examine(number, bad, fix=fix)
                 except StoreDamaged as error:  # not even SQLite can read it
                     self._damage.append(Damage(f"number {number}", error.message))
+                    continue
+                except (sqlite3.Error, LookupError, TypeError, ValueError, AttributeError) as error:
+                    said = f"cannot be made sense of: {type(error).__name__}: {error}"
+                    self._damage.append(Damage(f"number {number}", said))
                     continue
                 if examined is not None:
                     yield examined

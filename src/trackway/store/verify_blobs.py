@@ -56,7 +56,11 @@ def look_at_blobs(store: SqliteStore, progress: Progress) -> Blobs:
             found = store._rows(_META, (number,))  # noqa: SLF001  one subsystem, as below
             if not found:
                 continue
-            done, row = done + 1, _Row(*found[0])
+            done += 1
+            if [type(each) for each in found[0][:2]] != [bytes, int]:  # a damaged page
+                damage.append(Damage(f"blob {number}", "its row cannot be made sense of"))
+                continue
+            row = _Row(*found[0])
             why = _trouble(store, number, row)
             if why is not None:
                 bad.add(row.hash)
@@ -70,8 +74,11 @@ def look_at_blobs(store: SqliteStore, progress: Progress) -> Blobs:
 def _numbers(store: SqliteStore) -> Iterator[int]:
     last = -1
     while found := store._rows(_NEXT, (last, _PAGE)):  # noqa: SLF001
-        yield from (number for (number,) in found)
-        last = found[-1][0]
+        for (number,) in found:
+            if type(number) is not int or number <= last:  # a damaged tree leads in circles; the file's check tells
+                return
+            yield number
+            last = number
 
 
 def _trouble(store: SqliteStore, number: int, row: _Row) -> str | None:

@@ -148,7 +148,7 @@ class Examination:
             return
         try:
             counted = decode_summary(self._row[-1]).n_events
-        except (msgspec.MsgspecError, TypeError):
+        except (TrackwayError, msgspec.MsgspecError, TypeError):
             counted = self._row[1]
         if counted > self._seq:
             missing, self._seq = self._seq, min(counted, self._row[1])
@@ -226,11 +226,14 @@ class Examination:
     def _fold(self, events: Sequence[Event | None]) -> None:
         read = [each for each in events if each is not None]
         self._summary = fold(self._summary, read)
+        started = next((each.header.id for each in read if isinstance(each, EpisodeStart)), "")
+        if not ids.is_id(started):
+            return
         if not self._uuid:
-            started = next((each.header.id for each in read if isinstance(each, EpisodeStart)), "")
-            if ids.is_id(started):
-                self._uuid, self._name = ids.to_bytes(started), started
-                self._summary = msgspec.structs.replace(self._summary, id=started)
+            self._uuid, self._name = ids.to_bytes(started), started
+            self._summary = msgspec.structs.replace(self._summary, id=started)
+        elif ids.to_bytes(started) != self._uuid:
+            self._damage.append(Damage(self._name, f"its first event says that it is episode {started}"))
 
     # --- what is derived ----------------------------------------------------------------------------------------------
 
@@ -277,7 +280,7 @@ def _spelt(summary: bytes) -> bytes | None:
     """A stored summary as this version writes it, so that only what it says is compared."""
     try:
         return encode_summary(decode_summary(summary))
-    except (msgspec.MsgspecError, TypeError, ValueError):
+    except (TrackwayError, msgspec.MsgspecError, TypeError, ValueError):
         return None
 
 
