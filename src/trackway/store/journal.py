@@ -41,6 +41,15 @@ class Payload(NamedTuple):
     field: str | None = None
 
 
+class Written(NamedTuple):
+    """How far a journal is written, all of one moment: another thread may let go of it and a new one begin."""
+
+    position: Position
+    segments: list[Finished]
+    writer: str
+    folder: JournalFolder | None
+
+
 class Pending(NamedTuple):
     """One event that waits for its outer call: everything but the writer and its number."""
 
@@ -326,21 +335,23 @@ class Journal:
         segment = self._segment
         return Position(segment.activation, segment.offset) if segment is not None else record.START
 
-    def written(self) -> tuple[Position, list[Finished]]:
-        """Where writing stands, and every segment file up to there, in order of writing."""
+    def written(self) -> Written:
+        """Where writing stands and in whose journal, with every segment file up to there, in order of writing."""
         with self.lock:
             if self._nested and not self._busy:
                 self._drain()
             segment = self._segment
             # A handler that seals while its own thread is inside an append must not see half a payload as the end.
             if segment is None or self._busy:
-                return record.START, []
+                return Written(record.START, [], self.writer, self.folder)
             here = Finished(segment.activation, segment.path, segment.offset, joined=False)
-            return self._position(), [*self._finished, here]
+            return Written(self._position(), [*self._finished, here], self.writer, self.folder)
 
-    def discard(self, sealed: Position) -> Iterator[Path]:
+    def discard(self, writer: str, sealed: Position) -> Iterator[Path]:
         """Unlink the finished segments that lie wholly before a sealed position; yields each one's path after."""
         with self.lock:
+            if writer != self.writer:  # let go meanwhile: whoever adopts that one unlinks its files
+                return
             done = [each for each in self._finished if each.activation < sealed.activation]
             self._finished = [each for each in self._finished if each.activation >= sealed.activation]
         for each in done:

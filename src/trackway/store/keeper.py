@@ -84,10 +84,10 @@ class Keeper:
             self._last_sync = now
         backlog = journal.count - self._sealed_n
         if backlog >= _BACKLOG or (backlog and now - self._last_seal >= SEAL_EVERY):
-            count, (target, _) = journal.count, journal.written()
+            count, (target, _, writer, _) = journal.count, journal.written()
             done = self._sealer.seal(journal)
             self._last_seal = time.monotonic()
-            if self._sealer.position(journal.writer) >= target:
+            if self._sealer.position(writer) >= target:
                 self._sealed_n = count
             if now - self._last_adopt >= ADOPT_EVERY:
                 self._last_adopt = now

@@ -24,7 +24,7 @@ from trackway.store import forks, record, system, tail
 from trackway.store.base import Batch, Store
 from trackway.store.claim import remove_folder
 from trackway.store.home import Home
-from trackway.store.journal import Finished, Journal
+from trackway.store.journal import Finished, Journal, Written
 from trackway.store.record import EPISODE, EVENT, SEGMENT_HEADER, Damage, Position, RawRecord, Record
 from trackway.store.tail import Piece, WriterFolder
 
@@ -95,8 +95,9 @@ class Sealer:
 
     def seal_all(self, journal: Journal) -> Sealed:
         """Everything this process has appended so far, into the store; in more than one go where a fork is waiting."""
-        target, done = journal.written()[0], self.seal(journal)
-        while self.position(journal.writer) < target and not self._busy:
+        target, _, writer, _ = journal.written()
+        done = self.seal(journal)
+        while self.position(writer) < target and journal.writer == writer and not self._busy:
             threading.Event().wait(0.001)
             done = done.plus(self.seal(journal))
         return done
@@ -105,21 +106,24 @@ class Sealer:
         """What this process has appended so far, into the store, or as much of it as there is time for."""
         with self._lock:
             # Busy under our own lock: a signal handler inside a seal. The outer one goes on when it is done.
-            if self._busy or journal.written()[0] == self.position(journal.writer):
+            if self._busy or self._is_sealed(journal.written()):
                 return Sealed()
             with self._holding():
                 return self._seal_own(journal)
 
     def _seal_own(self, journal: Journal) -> Sealed:
-        end, segments = journal.written()
-        if not segments or journal.folder is None or end == self.position(journal.writer):
+        written = journal.written()
+        if not written.segments or written.folder is None or self._is_sealed(written):
             return Sealed()
-        about = tail.read_about(journal.folder)
-        writer = WriterFolder(journal.writer, journal.folder, about, alive=True)
-        done = self._seal_segments(writer, segments, "seal")
-        for _ in journal.discard(self._positions[journal.writer]):
+        about = tail.read_about(written.folder)
+        writer = WriterFolder(written.writer, written.folder, about, alive=True)
+        done = self._seal_segments(writer, written.segments, "seal")
+        for _ in journal.discard(writer.writer, self.position(writer.writer)):
             self.failpoint("seal:unlinked")
         return done
+
+    def _is_sealed(self, written: Written) -> bool:
+        return written.position == self.position(written.writer)
 
     def adopt(self, own: str = "") -> Sealed:
         """The journals of dead processes that recorded for this store; never this process's ``own``."""
