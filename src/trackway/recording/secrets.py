@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from functools import cache
 from typing import Final, NamedTuple
 
 
@@ -16,7 +17,7 @@ class Rule(NamedTuple):
     """A named pattern; ``anchors`` are texts of which one is in everything the pattern matches, none where unknown."""
 
     name: str
-    pattern: re.Pattern[str]
+    pattern: re.Pattern[str] | str
     anchors: tuple[str, ...] = ()
 
     def spans(self, text: str) -> Iterator[tuple[int, int]]:
@@ -25,10 +26,17 @@ class Rule(NamedTuple):
             lowered = text.lower()
             if not any(each in lowered for each in self.anchors):
                 return
-        for found in self.pattern.finditer(text):
-            start, stop = found.span(1 if self.pattern.groups and found.group(1) is not None else 0)
+        pattern = _compiled(self.pattern)
+        for found in pattern.finditer(text):
+            start, stop = found.span(1 if pattern.groups and found.group(1) is not None else 0)
             if start < stop:
                 yield start, stop
+
+
+@cache
+def _compiled(pattern: re.Pattern[str] | str) -> re.Pattern[str]:
+    """When it is first needed: whoever only lists episodes need not wait for it."""
+    return re.compile(pattern)
 
 
 class PrivateKeys(NamedTuple):
@@ -39,21 +47,21 @@ class PrivateKeys(NamedTuple):
     def spans(self, text: str) -> Iterator[tuple[int, int]]:
         """Each key, from its first line on. No pattern with both lines in it takes linear time on many first ones."""
         at = 0 if "PRIVATE KEY" in text else len(text)
-        while (begin := _BEGIN.search(text, at)) is not None:
-            body = _BODY.match(text, begin.end())
+        while (begin := _compiled(_BEGIN).search(text, at)) is not None:
+            body = _compiled(_BODY).match(text, begin.end())
             stop = begin.end() if body is None else body.end()
-            end = _END.match(text, stop)
+            end = _compiled(_END).match(text, stop)
             at = stop if end is None else end.end()
             yield begin.start(), at
 
 
-_BEGIN: Final = re.compile(r"-----BEGIN [A-Z ]{0,20}PRIVATE KEY(?: BLOCK)?-----")
-_BODY: Final = re.compile(r"(?:[A-Za-z0-9+/=\s\\:,]|-(?!----))*+")
-_END: Final = re.compile(r"-----END [A-Z ]{0,20}PRIVATE KEY(?: BLOCK)?-----")
+_BEGIN: Final = r"-----BEGIN [A-Z ]{0,20}PRIVATE KEY(?: BLOCK)?-----"
+_BODY: Final = r"(?:[A-Za-z0-9+/=\s\\:,]|-(?!----))*+"
+_END: Final = r"-----END [A-Z ]{0,20}PRIVATE KEY(?: BLOCK)?-----"
 
 
 def _rule(name: str, pattern: str, *anchors: str) -> Rule:
-    return Rule(name, re.compile(pattern), anchors)
+    return Rule(name, pattern, anchors)
 
 
 _ESCAPED: Final = r"(?<=\\[nrtbf])|(?<=\\u[0-9a-fA-F]{4})"
