@@ -17,7 +17,7 @@ from trackway.recording.rules import literal, rules_of
 from trackway.recording.secrets import KNOWN
 from trackway.recording.settings import home_at
 from trackway.recording.tokens import TOKEN, Tokens
-from trackway.schema.events import AssistantToolCall
+from trackway.schema.events import AssistantToolCall, Unknown
 
 SECRET = "sk-ant-api03-Zm9vYmFyYmF6cXV4MTIzNDU2Nzg5MA"
 PEM = "-----BEGIN RSA PRIVATE KEY-----\nMIIEpAIBAAKCAQEA7\nabc+/=\n-----END RSA PRIVATE KEY-----"
@@ -391,3 +391,22 @@ def test_no_known_rule_takes_long(rule) -> None:
     """A million characters made to trouble it are looked through in a moment; the time limit is the test's."""
     for text in ("-----BEGIN PRIVATE KEY-----\n", "-eyJ", "eyJ", "sk-", "bearer ", "://a:", "SG.", "-", "a", "\\neyJ"):
         list(rule.spans(text * (1_000_000 // len(text))))
+
+
+def test_a_broad_rule_leaves_events_what_they_are(home: Path) -> None:
+    """A rule that finds every number, or fails on every text, makes no reward, score or count into something else."""
+
+    def broken(_text: str) -> list[str]:
+        raise RuntimeError("no")
+
+    for redact in (re.compile(r"\d+"), broken):
+        logger = trackway.TrajectoryLogger()
+        logger.start_episode("task 1", "v 2", redact=redact)
+        logger.record_step(1, "act 3", reward=0.5, test_pass_rate=0.25, duration_ms=4.0)
+        logger.end_episode(0.75)
+        events = list(trackway.open_store().events("last"))
+
+        assert not [event for event in events if isinstance(event, Unknown)]
+        assert trackway.open_store().episode("last").score == 0.75
+        assert next(event.value for event in events if event.kind == "reward") == 0.5
+        assert trackway.open_store().episode("last").source == "trajectory_logger"

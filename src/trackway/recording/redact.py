@@ -27,6 +27,12 @@ _OURS: Final = frozenset({
 })  # fmt: skip
 """Fields that hold nothing a caller made up; messages are done when they are compared, files when they are hashed."""
 
+_ANYTHING: Final = frozenset({"detail", "returned", "response", "evidence", "system"})
+"""Fields that hold whatever a caller gives, numbers among it."""
+
+_SOURCES: Final = ("sdk", "full_trace", "trajectory_logger")
+"""Words of ours that readings look for."""
+
 _HEADER: Final = ("task", "task_key", "variant", "agent", "model", "tags", "metadata", "source")
 
 
@@ -58,8 +64,11 @@ class Redactor:
 
     def _field(self, name: str, value: Any, tally: Tally) -> Any:  # noqa: ANN401
         if name == "header":
-            clean = {each: self.value(getattr(value, each), tally) for each in _HEADER}
+            names = _HEADER[:-1] if value.source in _SOURCES else _HEADER
+            clean = {each: self.value(getattr(value, each), tally) for each in names}
             return msgspec.structs.replace(value, **{**clean, "tags": tuple(clean["tags"])})
+        if isinstance(value, (int, float)) and name not in _ANYTHING:
+            return value  # a score, a count: as text it would not be that any more
         return self.args(value, tally) if name == "args" else self.value(value, tally)
 
     def value(self, value: Any, tally: Tally) -> Any:  # noqa: ANN401
