@@ -410,3 +410,19 @@ def test_a_broad_rule_leaves_events_what_they_are(home: Path) -> None:
         assert trackway.open_store().episode("last").score == 0.75
         assert next(event.value for event in events if event.kind == "reward") == 0.5
         assert trackway.open_store().episode("last").source == "trajectory_logger"
+
+
+def test_what_is_hidden_in_a_value_is_counted_and_lifted(home: Path) -> None:
+    """A mapping given as text says what was removed, and comes back; so does a title made of what was asked."""
+    trace = trackway.FullTrace("t1")
+    trace.push_user(f"use {SECRET}")
+    with trackway.Recorder() as recorder:
+        episode = recorder.start("t", redact=[SECRET])
+        episode.user({"key": SECRET})
+        added = recorder.add(trace, redact=True)
+    (asked,) = [event for event in trackway.open_store().events(episode.id) if event.kind == "user"]
+    lifted = trackway.open_store(lift=True)
+
+    assert asked.redacted == {"rule": 1}
+    assert SECRET in next(event.content for event in lifted.events(episode.id) if event.kind == "user")
+    assert next(iter(lifted.events(added))).header.task == f"use {SECRET}"

@@ -10,13 +10,13 @@ An episode that was added as a trace (its source is ``full_trace``) comes back a
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import Final
 
 from trackway.read.context import Standing
 from trackway.read.order import ordered
 from trackway.read.pairs import Open
 from trackway.schema import trace as wire
 from trackway.schema.events import (
+    FULL_TRACE,
     AssistantText,
     AssistantThinking,
     AssistantToolCall,
@@ -31,15 +31,12 @@ from trackway.schema.events import (
 from trackway.schema.plain import text_of
 from trackway.schema.trace import FullTrace, TraceStep
 
-ADDED: Final = "full_trace"
-"""The source of an episode that was added as a trace; its metadata hold the trace's id and timestamp."""
-
 
 def trace(events: Iterable[Event]) -> list[FullTrace]:
     """One ``FullTrace`` per turn and agent, in the order in which they began."""
     found = ordered(events)
     header = next((each.header for each in found if isinstance(each, EpisodeStart)), Header(task=""))
-    return [_added(header, found)] if header.source == ADDED else _turns(header, found)
+    return [_added(header, found)] if header.source == FULL_TRACE else _turns(header, found)
 
 
 def _turns(header: Header, events: list[Event]) -> list[FullTrace]:

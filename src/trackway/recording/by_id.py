@@ -24,9 +24,6 @@ if TYPE_CHECKING:
     from trackway.store.base import Store
     from trackway.store.home import Home
 
-FULL_TRACE: Final = "full_trace"
-"""The source of an episode that was added as a whole; ``trackway.trace`` gives the same trace back."""
-
 _TITLE: Final = 120
 _SECOND: Final = 1_000_000_000
 _LATEST: Final = 2**63 // _SECOND

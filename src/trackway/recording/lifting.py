@@ -25,9 +25,7 @@ _WHOLE: Final = re.compile(rf'"(\[redacted:[a-z0-9_.-]+{re.escape(VALUE)}:[A-Za-
 
 
 def lift(event: E, tokens: Tokens) -> E:
-    """The event with the tokens of this key lifted; itself where nothing was redacted."""
-    if event.redacted is None:
-        return event
+    """The event with the tokens of this key lifted."""
     changed: dict[str, Any] = {}
     for name in event.__struct_fields__:
         value = getattr(event, name)

@@ -19,7 +19,7 @@ from typing import Any, Self
 
 from trackway.errors import BadSetting, EpisodeClosed
 from trackway.recording import settings, settings_file
-from trackway.recording.by_id import FULL_TRACE, ById
+from trackway.recording.by_id import ById
 from trackway.recording.episode import Core, Episode
 from trackway.recording.keeping import Keeping, said
 from trackway.recording.key import tokens_to_hide
@@ -29,7 +29,7 @@ from trackway.recording.settings_file import Both
 from trackway.recording.tokens import Tokens
 from trackway.schema import ids
 from trackway.schema.episode import EpisodeSummary
-from trackway.schema.events import Event, Header, Parent
+from trackway.schema.events import FULL_TRACE, Event, Header, Parent
 from trackway.schema.outside import is_thrown_in
 from trackway.schema.plain import mapping_of, text_of, text_or_none
 from trackway.store import forks

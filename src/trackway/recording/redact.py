@@ -19,6 +19,7 @@ from trackway.recording.rules import Literal, Rules
 from trackway.recording.secrets import KNOWN
 from trackway.recording.tokens import TOKEN, VALUE, Tokens
 from trackway.schema.canonical import canonical_json
+from trackway.schema.events import FULL_TRACE, TRAJECTORY_LOGGER
 from trackway.schema.plain import json_text
 
 _OURS: Final = frozenset({
@@ -30,7 +31,7 @@ _OURS: Final = frozenset({
 _ANYTHING: Final = frozenset({"detail", "returned", "response", "evidence", "system"})
 """Fields that hold whatever a caller gives, numbers among it."""
 
-_SOURCES: Final = ("sdk", "full_trace", "trajectory_logger")
+_SOURCES: Final = ("sdk", FULL_TRACE, TRAJECTORY_LOGGER)
 """Words of ours that readings look for."""
 
 _HEADER: Final = ("task", "task_key", "variant", "agent", "model", "tags", "metadata", "source")

@@ -13,22 +13,21 @@ import os
 import time
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict
-from typing import Any, Final
+from typing import Any
 
 import msgspec
 
 from trackway.errors import BadSetting, EpisodeClosed
 from trackway.read.timeline import timeline
-from trackway.read.trajectory import trajectory
+from trackway.read.trajectory import EXACT, trajectory
 from trackway.recording.episode import Episode
 from trackway.recording.settings import number
 from trackway.recording.shared import shared_recorder
+from trackway.schema.events import TRAJECTORY_LOGGER as SOURCE
 from trackway.schema.plain import json_text, text_of
 from trackway.schema.trajectory import FileDiff, TrajectoryRecord, TrajectoryStep
 from trackway.store.base import Query, Store
 from trackway.store.live import LiveStore
-
-SOURCE: Final = "trajectory_logger"
 
 
 class TrajectoryLogger:
@@ -115,7 +114,7 @@ class TrajectoryLogger:
         seen = step.error if step.error is not None else json_text(step.observation_snapshot).decode()
         episode.tool_result(
             call, seen, is_error=step.error is not None, duration_ms=step.duration_ms,
-            returned={"trajectory_step": asdict(step)},
+            returned={EXACT: asdict(step)},
         )  # fmt: skip
         episode.reward(step.reward, ended="terminated" if step.done else None)
 

@@ -81,7 +81,10 @@ class AgentView(Remarks):
     def _put_text(self, kind: type[kinds.Event], content: Any, fields: dict[str, Any]) -> bool:  # noqa: ANN401
         if type(content) is not str and self._core.redactor is not None:
             # Hidden while it is a value: in its JSON a name stands beside its value only for whoever parses it.
-            content = self._core.redactor.value(plain(content), Tally())
+            tally = Tally()
+            content = self._core.redactor.value(plain(content), tally)
+            if tally.counts:
+                fields["redacted"] = dict(tally.counts)
         text = content if type(content) is str else text_of(content)
         fields["content"] = text
         return self._put(kind, fields, (Payload(text, "content"),) if len(text) >= BIG else ())

@@ -314,6 +314,10 @@ _ALL: Final[tuple[type[Event], ...]] = (
 KINDS: Final[dict[str, type[Event]]] = {each.kind: each for each in _ALL}
 """Every kind, in the order of the design."""
 
+FULL_TRACE: Final = "full_trace"
+TRAJECTORY_LOGGER: Final = "trajectory_logger"
+"""Sources of episodes that readings look for: added as a whole, and logged with rewards."""
+
 OUTCOMES: Final = ("success", "partial", "failure", "abandoned")
 STATUSES: Final = ("ok", "error", "denied", "interrupted", "timeout", "missing")
 ENVELOPE: Final = frozenset(Event.__struct_fields__)
