@@ -1,6 +1,6 @@
 # `make demo` and `make test` set up everything they need on first use; all it takes is Python 3.11 or newer.
 .DEFAULT_GOAL := help
-.PHONY: help demo test check fix golden bench clean
+.PHONY: help demo test faults check fix golden bench clean
 unexport PYTHONHOME PYTHONPATH
 SETUP := @sh scripts/setup
 BIN := .venv/bin
@@ -16,6 +16,11 @@ test: check ## check, then every test
 	@sh scripts/system-tools
 	@$(BIN)/pytest -q -n 2 -rs
 	@echo "trackway: all checks and tests passed"
+
+faults: ## the fault matrix alone: each promise, and whether it held
+	$(SETUP) dev
+	@sh scripts/system-tools
+	@$(BIN)/pytest -q -n 2 -rs -m promise
 
 check: ## formatting, lint, types, layers
 	$(SETUP) dev

@@ -58,7 +58,7 @@ def notes(home: Path) -> list[int]:
     return [int(each.text.split("x")[0]) for each in store.events(summary.id) if isinstance(each, Note)]
 
 
-@pytest.mark.crash
+@pytest.mark.promise("kill -9", "at every point of the sealer, adoption included: the next one finishes, exactly once")
 @pytest.mark.parametrize("nth", [1, 2])
 @pytest.mark.parametrize("journal", ["mmap", "append"])
 @pytest.mark.parametrize("failpoint", FAILPOINTS)

@@ -1,0 +1,1 @@
+"""The fault matrix: what breaks, and what is promised when it does."""
