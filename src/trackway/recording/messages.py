@@ -34,7 +34,8 @@ class Taken(NamedTuple):
     base: str | None
     difference: Difference
     digests: list[bytes]
-    redacted: dict[str, int]
+    fresh: list[bytes]
+    redacted: dict[str, int] | None
 
 
 class _Base(NamedTuple):
@@ -46,63 +47,80 @@ class _Base(NamedTuple):
 
 _NO_BASE: Final = _Base("", [])
 _REMEMBERED: Final = 8
+_ROOM: Final = 256
 
 
 class ContextTracker:
     """The digests of an agent's last few calls that were recorded. Not thread-safe: the view locks.
 
     A few and not one: agents ask other things in between (a title, a summary), rewind, and go on where they were.
+    ``_known`` holds every digest of these calls, and some of calls that are forgotten: what is not in it is new.
     """
 
     def __init__(self) -> None:
         self._bases: deque[_Base] = deque(maxlen=_REMEMBERED)
+        self._known: set[bytes] = set()
+        self._room = _ROOM
 
     def commit(self, call_id: str, taken: Taken) -> None:
         """The call was recorded: the next ones may refer to it."""
-        for i, known in enumerate(self._bases):
-            if known.call_id == taken.base and known.digests == taken.digests[: len(known.digests)]:
-                del self._bases[i]  # the new one says all that it said
+        for i in range(len(self._bases) - 1, -1, -1):
+            known = self._bases[i]
+            if known.call_id == taken.base:
+                if known.digests == taken.digests[: len(known.digests)]:
+                    del self._bases[i]  # the new one says all that it said
                 break
         self._bases.append(_Base(call_id, taken.digests))
-
-    def _nearest(self, digests: list[bytes]) -> _Base:
-        """The call that has most in common with this one, the last of those that have."""
-        if not self._bases:
-            return _NO_BASE
-        last = self._bases[-1]
-        size = len(last.digests)
-        # The usual case, without counting: it goes on from the last one, and no other is long enough to have more.
-        if digests[:size] == last.digests and all(len(known.digests) <= size for known in self._bases):
-            return last
-        wanted = frozenset(digests)
-        return max(reversed(self._bases), key=lambda known: len(wanted.intersection(known.digests)))
+        self._known.update(taken.fresh)
+        if len(self._known) > self._room:
+            self._known = {digest for base in self._bases for digest in base.digests}
+            self._room = 2 * len(self._known) + _ROOM
 
     def look(self, messages: Iterable[Any], redactor: Redactor | None = None) -> Taken:
         """The base and the difference to it, secrets hidden in what is new: what was said before was hidden then."""
         given = list(messages)
-        encoded, digests = [], []
-        raw = True
-        for each in given:
-            try:
-                body = encode_fast(each)
-            except Exception as error:  # what msgpack has no word for is kept as a value, not as bytes
-                if is_thrown_in(error):
-                    raise
-                body, raw = encode_fast(exact(plain(each))), False
-            encoded.append(body)
-            digests.append(xxh3_128_digest(body))
-        base = self._nearest(digests)
-        reuse, fresh = difference(base.digests, digests)
+        try:
+            encoded, raw = [encode_fast(each) for each in given], True
+        except Exception as error:  # what msgpack has no word for is kept as a value, not as bytes
+            if is_thrown_in(error):
+                raise
+            encoded, raw = [_encoded(each) for each in given], False
+        digests = [xxh3_128_digest(body) for body in encoded]
+        base, reuse, fresh = self._against(digests)
         for i in fresh:
             if not is_plain(given[i]):  # what was said before has been looked at then
                 raw, given = False, [plain(each) for each in given]
                 break
-        tally = Tally()
+        counts = None
         if redactor is not None:
+            tally = Tally()
             new = tuple([redactor.value(plain(given[i]), tally) for i in fresh])
+            counts = dict(tally.counts)
         else:
             new = tuple([msgspec.Raw(encoded[i]) if raw else given[i] for i in fresh])
-        return Taken(base.call_id if reuse else None, Difference(reuse, new), digests, dict(tally.counts))
+        found = Difference(reuse, new)
+        return Taken(base.call_id if reuse else None, found, digests, [digests[i] for i in fresh], counts)
+
+    def _against(self, digests: list[bytes]) -> tuple[_Base, Reuse, list[int]]:
+        """The call that has most in common with this one, the last of those that have, and how the two differ."""
+        if not self._bases:
+            return _NO_BASE, (), list(range(len(digests)))
+        last = self._bases[-1]
+        reuse, fresh = difference(last.digests, digests)
+        if self._known.isdisjoint([digests[i] for i in fresh]):  # the usual case: no other call has more to offer
+            return last, reuse, fresh
+        wanted = frozenset(digests)
+        best = max(reversed(self._bases), key=lambda known: len(wanted.intersection(known.digests)))
+        return best, *difference(best.digests, digests)
+
+
+def _encoded(message: Any) -> bytes:  # noqa: ANN401
+    try:
+        return encode_fast(message)
+    except Exception as error:
+        if is_thrown_in(error):
+            raise
+        return encode_fast(exact(plain(message)))
 
 
 def difference(before: Sequence[bytes], now: Sequence[bytes]) -> tuple[Reuse, list[int]]:
@@ -113,7 +131,7 @@ def difference(before: Sequence[bytes], now: Sequence[bytes]) -> tuple[Reuse, li
     """
     if len(now) >= len(before) and now[: len(before)] == before:
         return (((0, 0, len(before)),) if before else ()), list(range(len(before), len(now)))
-    places = {digest: i for i, digest in reversed(list(enumerate(before)))}
+    places = dict(zip(reversed(before), range(len(before) - 1, -1, -1), strict=True))  # of equal ones the first
     reuse: list[tuple[int, int, int]] = []
     fresh: list[int] = []
     at = 0

@@ -37,8 +37,10 @@ class ModelRequest:
         """The answer is in, or will not come. ``usage_from`` says how the counts are known (provider, estimated)."""
         if latency_ms is None:
             latency_ms = (time.perf_counter() - self._started) * 1000
+        elif type(latency_ms) is not float:
+            latency_ms = number("latency_ms", latency_ms, float)
         self.finished = True
-        fields: dict[str, Any] = {"id": self.id, "call": self.id, "latency_ms": number("latency_ms", latency_ms, float)}
+        fields: dict[str, Any] = {"id": self.id, "call": self.id, "latency_ms": latency_ms}
         if usage_from != "provider":
             fields["usage_from"] = text_of(usage_from)
         if usage is not None:
@@ -49,9 +51,12 @@ class ModelRequest:
             fields["finish_reason"] = text_of(finish_reason)
         if model is not None:
             fields["model"] = text_of(model)
-        for name, value in (("response", response), ("token_ids", token_ids), ("logprobs", logprobs)):
-            if value is not None:
-                fields[name] = plain(value)
+        if response is not None:
+            fields["response"] = plain(response)
+        if token_ids is not None:
+            fields["token_ids"] = plain(token_ids)
+        if logprobs is not None:
+            fields["logprobs"] = plain(logprobs)
         self._put(kinds.ModelResult, fields)
 
     def __enter__(self) -> Self:
