@@ -32,6 +32,7 @@ from trackway.store.segment import LARGEST, SMALLEST, AppendedSegment, MappedSeg
 BIG: Final = 1 << 20
 PART: Final = (4 << 20) - 256  # two fit into a segment with their headers
 _TEXT_PART: Final = 1 << 20
+_MAPPED: Final = 2
 
 
 class Payload(NamedTuple):
@@ -222,11 +223,7 @@ class Journal:
     # --- files --------------------------------------------------------------------------------------------------
 
     def _open(self) -> Segment:
-        about = {
-            "pid": os.getpid(), "host": system.host_name(), "started_at": self._clock(), "store": self._store_key,
-            "journal": "mmap" if self._mapped else "append",
-        }  # fmt: skip
-        held = claim(self._home, about, self._entropy)
+        held = claim(self._home, self.about(), self._entropy)
         self._claim, self.writer, self.folder = held, held.writer, held.folder
         try:
             return self._roll(0)
@@ -235,6 +232,13 @@ class Journal:
             remove_folder(held.folder)
             held.release()
             raise
+
+    def about(self) -> dict[str, Any]:
+        """Who writes here, and for which store; the home's own is found wherever the home is moved to."""
+        return {
+            "pid": os.getpid(), "host": system.host_name(), "started_at": self._clock(), "store": self._store_key,
+            "own": self._store_key == self._home.store_key, "journal": "mmap" if self._mapped else "append",
+        }  # fmt: skip
 
     def _new_segment(self, size: int) -> Segment:
         assert self.folder is not None
@@ -254,20 +258,36 @@ class Journal:
         need = record.SEGMENT_HEADER + RECORD_HEADER + body + 8
         old, new = self._segment, self._prepared
         if new is None or new.size < need:
-            new = self._new_segment(max(self._next_size(), need))
+            new = self._larger_or_smaller(need)
         else:
             self._prepared = None
-        self._activations += 1
         new.n = old.n if old is not None else 0
-        new.activate(self.writer, self._activations, self._clock())
+        try:
+            new.activate(self.writer, self._activations + 1, self._clock())
+        except BaseException:  # no room for the stamp: one file that nobody will use is enough, and it goes
+            new.close()
+            new.path.unlink(missing_ok=True)
+            raise
+        self._activations += 1
         retired, finished = self._retired, self._finished
         if old is not None:
             retired = [*retired, old]
             finished = [*finished, Finished(old.activation, old.path, old.offset, self._in_payload)]
         # Published together, without a call between: an exception thrown in leaves the old state or the new one.
         self._retired, self._finished, self._names_synced, self._segment = retired, finished, False, new
+        if len(retired) > _MAPPED:  # a payload of gigabytes: what is mapped counts as this process's memory
+            retired[-_MAPPED - 1].rest()
         self._wake()
         return new
+
+    def _larger_or_smaller(self, need: int) -> Segment:
+        """A new segment, of the size that is due; on a disk that has no room for it, one that just does."""
+        try:
+            return self._new_segment(max(self._next_size(), need))
+        except OSError as error:
+            if error.errno not in system.NO_ROOM:
+                raise
+            return self._new_segment(max(SMALLEST, need))
 
     def _next_size(self) -> int:
         return min(LARGEST, self._segment.size * 2) if self._segment is not None else SMALLEST

@@ -47,6 +47,18 @@ class Segment(Protocol):
         """Return when all records are on the disk."""
         ...
 
+    def rest(self) -> None:
+        """Give memory back: nothing is put here any more, and until it is synced it may take a while."""
+        ...
+
+    def is_in_place(self) -> bool:
+        """Whether the file still has its name: anybody may remove it, or move its folder away."""
+        ...
+
+    def put_back(self) -> None:
+        """Make the file anew where its name was, with all that was put into it."""
+        ...
+
     def close(self) -> None:
         """Let go of the file; its bytes stay."""
         ...
@@ -109,6 +121,22 @@ class MappedSegment:
         """Return when all records are on the disk."""
         system.sync(self._descriptor)
 
+    def rest(self) -> None:
+        """Give memory back; the file stays open to be synced."""
+        self._map.close()
+
+    def is_in_place(self) -> bool:
+        """Whether the file still has its name: anybody may remove it, or move its folder away."""
+        return system.is_named(self._descriptor, self.path)
+
+    def put_back(self) -> None:
+        """Make the file anew where its name was, with all that was put into it."""
+        held = os.pread(self._descriptor, self.offset, 0)
+        anew = MappedSegment(self.path, self.size)
+        anew._map[: len(held)] = held  # noqa: SLF001  one of our own kind
+        self.close()
+        self._descriptor, self._map = anew._descriptor, anew._map  # noqa: SLF001  as above
+
     def close(self) -> None:
         """Let go of the file; its bytes stay. Twice is as good as once: the number may be another file's by then."""
         descriptor, self._descriptor = self._descriptor, -1
@@ -148,9 +176,13 @@ class AppendedSegment:
         self.unsettled = False
 
     def _write_all(self, body: bytes) -> None:
-        done = self._write(self._descriptor, body)
-        while done < len(body):
-            done += self._write(self._descriptor, body[done:])
+        try:
+            done = self._write(self._descriptor, body)
+            while done < len(body):
+                done += self._write(self._descriptor, body[done:])
+        except OSError as error:
+            system.name_place(error, self.path)
+            raise
 
     def settle(self) -> record.Record | None:
         """After an exception inside ``put``: the record it left whole, now counted; a partial one is cut off."""
@@ -169,6 +201,26 @@ class AppendedSegment:
     def sync(self) -> None:
         """Return when all records are on the disk."""
         system.sync(self._descriptor)
+
+    def rest(self) -> None:
+        """There is no memory to give back."""
+
+    def is_in_place(self) -> bool:
+        """Whether the file still has its name: anybody may remove it, or move its folder away."""
+        return system.is_named(self._descriptor, self.path)
+
+    def put_back(self) -> None:
+        """Make the file anew where its name was, with all that was put into it."""
+        held = os.pread(self._descriptor, self.offset, 0)
+        anew = AppendedSegment(self.path, self.size)
+        try:
+            anew._write_all(held)  # noqa: SLF001  one of our own kind
+        except BaseException:
+            anew.close()
+            self.path.unlink(missing_ok=True)
+            raise
+        self.close()
+        self._descriptor = anew._descriptor  # noqa: SLF001  as above
 
     def close(self) -> None:
         """Let go of the file; its bytes stay. Twice is as good as once: the number may be another file's by then."""
