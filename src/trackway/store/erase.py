@@ -17,6 +17,7 @@ from typing import Final, NamedTuple
 
 from trackway.store import record, system, tail
 from trackway.store.base import Store
+from trackway.store.holding import held, in_the_way
 from trackway.store.home import Home
 from trackway.store.progress import Progress, silent
 from trackway.store.record import EPISODE, RECORD_HEADER, SEGMENT_HEADER, Position
@@ -42,12 +43,10 @@ _REWRITE: Final = """
 def holding(home: Home) -> Iterator[None]:
     """Nobody seals meanwhile: the store and the positions in it stand still, but for other homes' sealers."""
     system.make_folder(home.path)
-    descriptor = system.open_lock(home.seal_lock)
-    try:
-        system.lock(descriptor, exclusive=True, wait=True)
+    with held(home.seal_lock) as got:
+        if not got:
+            raise in_the_way(home.seal_lock)
         yield
-    finally:
-        os.close(descriptor)
 
 
 # --- journals and quarantine ----------------------------------------------------------------------------------------

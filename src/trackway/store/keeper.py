@@ -6,6 +6,7 @@ journal has it all. It starts with the first append and holds no lock while it w
 
 from __future__ import annotations
 
+import contextlib
 import queue
 import threading
 import time
@@ -13,11 +14,13 @@ from collections.abc import Callable
 from typing import Final
 
 from trackway.store.journal import Journal
+from trackway.store.restore import Restored, restore
 from trackway.store.sealer import Sealed, Sealer
 
 SYNC_EVERY: Final = 0.1
 SEAL_EVERY: Final = 1.0
 ADOPT_EVERY: Final = 5.0
+SAY_AFTER: Final = 10.0
 _BACKLOG: Final = 16_000
 _GO: Final = True
 _STOP: Final = False
@@ -27,9 +30,15 @@ class Keeper:
     """Looks after one journal."""
 
     def __init__(
-        self, sealer: Sealer, *, on_trouble: Callable[[Exception], None], on_sealed: Callable[[Sealed], None]
+        self,
+        sealer: Sealer,
+        *,
+        on_trouble: Callable[[Exception], None],
+        on_sealed: Callable[[Sealed], None],
+        on_restored: Callable[[Restored], None] = lambda _found: None,
     ) -> None:
         self._sealer = sealer
+        self._on_restored = on_restored
         self._on_trouble = on_trouble
         self._on_sealed = on_sealed
         # Unlike a threading.Event, SimpleQueue.put may be re-entered: append calls it, and so may a signal handler.
@@ -37,6 +46,7 @@ class Keeper:
         self._thread: threading.Thread | None = None
         self._sealed_n = 0
         self._last_sync = self._last_seal = self._last_adopt = 0.0
+        self._waiting_since: float | None = None
 
     def wake(self) -> None:
         """There is something to do; may be called from anywhere."""
@@ -77,7 +87,12 @@ class Keeper:
         return False
 
     def _tick(self, journal: Journal) -> None:
-        journal.prepare()
+        found = restore(journal)
+        if found is not None:
+            self._on_restored(found)
+        # Without room the agent's thread tries for a smaller one when it must; what makes room comes next.
+        with contextlib.suppress(OSError):
+            journal.prepare()
         now = time.monotonic()
         if journal.dirty and now - self._last_sync >= SYNC_EVERY:
             journal.sync()
@@ -85,11 +100,23 @@ class Keeper:
         backlog = journal.count - self._sealed_n
         if backlog >= _BACKLOG or (backlog and now - self._last_seal >= SEAL_EVERY):
             count, (target, _, writer, _) = journal.count, journal.written()
-            done = self._sealer.seal(journal)
-            self._last_seal = time.monotonic()
+            # Not long: the next sync must not wait for whoever holds the lock.
+            done = self._sealer.seal(journal, patience=SYNC_EVERY)
             if self._sealer.position(writer) >= target:
                 self._sealed_n = count
+            elif done == Sealed():
+                self._wait_longer(time.monotonic())
+                return
+            self._last_seal, self._waiting_since = time.monotonic(), None
             if now - self._last_adopt >= ADOPT_EVERY:
                 self._last_adopt = now
-                done = done.plus(self._sealer.adopt(journal.writer))
+                done = done.plus(self._sealer.adopt(journal.writer, patience=SYNC_EVERY))
             self._on_sealed(done)
+
+    def _wait_longer(self, now: float) -> None:
+        """Somebody else holds the lock: tried again at the next look, and said once it takes long."""
+        if self._waiting_since is None:
+            self._waiting_since = now
+        elif now - self._waiting_since >= SAY_AFTER:
+            self._waiting_since = now
+            self._on_trouble(self._sealer.in_the_way())

@@ -105,13 +105,22 @@ def check_version(connection: sqlite3.Connection, path: Path) -> int:
     application, version, tables = connection.execute(_IDENTITY).fetchone()
     if application != APPLICATION_ID and tables:
         raise NotAStore(f"{path} is a SQLite file of another program", hint="name another file with --store", path=path)
+    _check_number(version, path)
+    return int(version)
+
+
+def check_layout(connection: sqlite3.Connection, path: Path) -> None:
+    """Raise where the layout is newer than we know: of a store that was not, when it was opened."""
+    _check_number(connection.execute("PRAGMA user_version").fetchone()[0], path)
+
+
+def _check_number(version: int, path: Path) -> None:
     if version > STORE:
         raise StoreTooNew(
             f"store {path} is format {version}, this trackway reads up to {STORE}",
             hint="pip install -U trackway",
             path=path,
         )
-    return int(version)
 
 
 def migrate(connection: sqlite3.Connection, version: int) -> None:

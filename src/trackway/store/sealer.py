@@ -13,22 +13,23 @@ from __future__ import annotations
 import contextlib
 import itertools
 import json
-import os
 import threading
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Final, NamedTuple
 
-from trackway.errors import StoreUnavailable
+from trackway.errors import StoreTrouble, StoreUnavailable
 from trackway.schema.outside import is_thrown_in
 from trackway.store import forks, record, system, tail
 from trackway.store.base import Batch, Store
 from trackway.store.claim import remove_folder
+from trackway.store.holding import PATIENCE, held, in_the_way
 from trackway.store.home import Home
 from trackway.store.journal import Finished, Journal, Written
 from trackway.store.record import EPISODE, EVENT, SEGMENT_HEADER, Damage, Position, RawRecord, Record
 from trackway.store.tail import Piece, WriterFolder
 
 _NOBODY: Final = bytes(EPISODE)
+_SHORT: Final = 0.1
 FAILPOINTS: Final = (
     "seal:locked", "seal:before_store", "seal:stored", "seal:unlinked", "quarantine:written",
     "adopt:found", "adopt:before_store", "adopt:stored", "adopt:removed",
@@ -58,24 +59,30 @@ class Sealer:
         self._positions: dict[str, Position] = {}
         self._lock = threading.RLock()
         self._busy = False
+        self._in_the_way = False  # the lock was waited for in vain: who waited once does not wait as long again
         self.failpoint = failpoint
         forks.watch(self, forks.SEALER)
 
     @contextlib.contextmanager
-    def _holding(self) -> Iterator[None]:
+    def _holding(self, patience: float | None) -> Iterator[bool]:
+        """The sealers' lock; False where it is not to be had within a given patience. Without one, that is raised."""
         self._busy = True  # before the wait: a signal handler may come while we wait
+        wait = min(PATIENCE if patience is None else patience, _SHORT if self._in_the_way else PATIENCE)
         try:
-            descriptor = system.open_lock(self._home.seal_lock)
-            try:
-                system.lock(descriptor, exclusive=True, wait=True)
-                self.failpoint("seal:locked")
-                yield
-            finally:
-                os.close(
-                    descriptor
-                )  # one call into C, nothing to interrupt: a lock that leaks here locks us out for ever
+            with held(self._home.seal_lock, wait) as got:
+                if got:
+                    self._in_the_way = False
+                    self.failpoint("seal:locked")
+                elif patience is None and not forks.is_wanted():
+                    self._in_the_way = True
+                    raise self.in_the_way()
+                yield got
         finally:
             self._busy = False
+
+    def in_the_way(self) -> StoreUnavailable:
+        """Who holds the sealers' lock, as an error that says what to do."""
+        return in_the_way(self._home.seal_lock)
 
     def position(self, writer: str) -> Position:
         """How far this sealer has sealed a writer's journal."""
@@ -102,14 +109,14 @@ class Sealer:
             done = done.plus(self.seal(journal))
         return done
 
-    def seal(self, journal: Journal) -> Sealed:
+    def seal(self, journal: Journal, patience: float | None = None) -> Sealed:
         """What this process has appended so far, into the store, or as much of it as there is time for."""
         with self._lock:
             # Busy under our own lock: a signal handler inside a seal. The outer one goes on when it is done.
             if self._busy or self._is_sealed(journal.written()):
                 return Sealed()
-            with self._holding():
-                return self._seal_own(journal)
+            with self._holding(patience) as got:
+                return self._seal_own(journal) if got else Sealed()
 
     def _seal_own(self, journal: Journal) -> Sealed:
         written = journal.written()
@@ -125,7 +132,7 @@ class Sealer:
     def _is_sealed(self, written: Written) -> bool:
         return written.position == self.position(written.writer)
 
-    def adopt(self, own: str = "") -> Sealed:
+    def adopt(self, own: str = "", patience: float | None = None) -> Sealed:
         """The journals of dead processes that recorded for this store; never this process's ``own``."""
         with self._lock:
             for unnamed in self._home.all_unnamed():
@@ -133,8 +140,8 @@ class Sealer:
                     remove_folder(unnamed)
             if self._busy or not self._dead(own):
                 return Sealed()
-            with self._holding():
-                return self._adopt_all(own)
+            with self._holding(patience) as got:
+                return self._adopt_all(own) if got else Sealed()
 
     def _dead(self, own: str) -> list[WriterFolder]:
         return [each for each in tail.writers(self._home) if not each.alive and each.writer != own]
@@ -173,7 +180,7 @@ class Sealer:
         records = _records(pieces, aside.take)
         try:
             events = self._store.seal(Batch(records, writer.writer, writer.about, start, end))
-        except (StoreUnavailable, OSError):  # the place is in trouble, not the records: all of it stays in the journal
+        except (StoreTrouble, OSError):  # the place is in trouble, not the records: all of it stays in the journal
             raise
         except Exception as error:  # one record the store refuses must not stop the others
             if is_thrown_in(error) or self._store.position(writer.writer) != start:
@@ -196,7 +203,7 @@ class Sealer:
                 try:
                     count = self._store.seal(Batch(waiting, writer.writer, writer.about, start, here))
                     done = done.plus(Sealed(events=count))
-                except (StoreUnavailable, OSError):
+                except (StoreTrouble, OSError):
                     raise
                 except Exception as error:  # this is the one
                     if is_thrown_in(error):

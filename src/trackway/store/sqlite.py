@@ -24,7 +24,8 @@ from trackway.schema.events import Event
 from trackway.store import forks, record, sqlite_blobs, system
 from trackway.store.base import ALL, Batch, Dropped, Query
 from trackway.store.frames import Frame, Packer, check
-from trackway.store.migrations import check_version, migrate
+from trackway.store.holding import held, in_the_way
+from trackway.store.migrations import check_layout, check_version, migrate
 from trackway.store.payloads import put_together
 from trackway.store.record import Position
 from trackway.store.sqlite_drop import Dropping
@@ -32,6 +33,9 @@ from trackway.store.sqlite_query import select_summaries
 from trackway.store.sqlite_seal import Sealing, decode_summary
 
 _BUSY_MS: Final = 60_000
+_RECORDS_OWN: Final = (sqlite3.ProgrammingError, sqlite3.DataError, sqlite3.NotSupportedError)
+"""What a value can do to SQLite; every other error of it is the file's."""
+
 _WAL_LIMIT: Final = 64 << 20
 
 _POSITION = 'SELECT activation, "offset" FROM writers WHERE writer = ?'
@@ -86,13 +90,15 @@ class SqliteStore:
                 if connection.in_transaction:  # left by an exception that struck inside the handling of another
                     connection.execute("ROLLBACK")
                 connection.execute("BEGIN IMMEDIATE")
+                check_layout(connection, self.path)  # a newer trackway may have brought it up to date meanwhile
                 yield connection
                 connection.execute("COMMIT")
             except BaseException as error:
                 if connection.in_transaction:
-                    connection.execute("ROLLBACK")
-                if isinstance(error, sqlite3.OperationalError):
-                    raise self._unavailable(error) from error
+                    with contextlib.suppress(sqlite3.Error):  # a damaged file: tried again before the next one
+                        connection.execute("ROLLBACK")
+                if isinstance(error, sqlite3.DatabaseError) and not isinstance(error, _RECORDS_OWN):
+                    raise self._trouble(error) from error
                 raise
 
     def _known_words(self, connection: sqlite3.Connection) -> dict[str, int]:
@@ -124,32 +130,32 @@ class SqliteStore:
     def episodes(self, query: Query = ALL) -> Iterator[EpisodeSummary]:
         """The summaries that match, in the order asked for."""
         sql, values = select_summaries(query)
-        for (body,) in self._rows(sql, values):
+        for (body,) in self._ask(sql, values):
             yield decode_summary(body)
 
     def find(self, ref: str) -> list[str]:
         """The ids that a whole id, prefix, suffix or ``last`` names; at most ten of each."""
         if ref == ids.LAST:
-            return [ids.from_bytes(each) for (each,) in self._rows(_NEWEST, ())]
+            return [ids.from_bytes(each) for (each,) in self._ask(_NEWEST, ())]
         wanted = ref.replace("-", "").lower()
         if len(wanted) > 32 or not all(each in "0123456789abcdef" for each in wanted):
             return []
         low, high = bytes.fromhex(wanted.ljust(32, "0")), bytes.fromhex(wanted.ljust(32, "f"))
-        rows = self._rows(_BETWEEN, (low, high))
+        rows = self._ask(_BETWEEN, (low, high))
         if not rows:
             rows = self._rows(_ENDING, (-len(wanted), wanted.upper(), len(wanted)))
         return [each for each in (ids.from_bytes(raw) for (raw,) in rows) if ids.matches(ref, each)]
 
     def episode(self, episode_id: str) -> EpisodeSummary:
         """One summary; raises ``EpisodeNotFound``."""
-        rows = self._rows(_SUMMARY, (ids.to_bytes(episode_id),))
+        rows = self._ask(_SUMMARY, (ids.to_bytes(episode_id),))
         if not rows:
             raise EpisodeNotFound(f"no episode {episode_id}", hint="trackway ls", ref=episode_id)
         return decode_summary(rows[0][0])
 
     def events(self, episode_id: str, *, after: int = -1) -> Iterator[Event]:
         """The events with a ``seq`` beyond ``after``, in that order, a frame at a time."""
-        rows = self._rows(_NUMBER, (ids.to_bytes(episode_id),))
+        rows = self._ask(_NUMBER, (ids.to_bytes(episode_id),))
         if not rows:
             raise EpisodeNotFound(f"no episode {episode_id}", hint="trackway ls", ref=episode_id)
         number, wanted = rows[0][0], after + 1
@@ -219,16 +225,23 @@ class SqliteStore:
                 if connection.in_transaction:
                     connection.execute("ROLLBACK")
 
+    def _ask(self, sql: str, values: tuple[Any, ...]) -> list[Any]:
+        """The first question of an answer: a newer trackway may have changed the layout since the file was opened."""
+        with self._lock:
+            if self._connection is not None:
+                try:
+                    check_layout(self._connection, self.path)
+                except sqlite3.DatabaseError as error:
+                    raise self._trouble(error) from error
+            return self._rows(sql, values)
+
     def _rows(self, sql: str, values: tuple[Any, ...]) -> list[Any]:
         with self._lock:
             connection = self._open()
             try:
                 return connection.execute(sql, values).fetchall() if connection is not None else []
             except sqlite3.DatabaseError as error:
-                # Bytes where text should be are an operational error to Python, and are not.
-                if isinstance(error, sqlite3.OperationalError) and "decode" not in str(error):
-                    raise self._unavailable(error) from error
-                raise StoreDamaged(f"{self.path}: {error}", hint="trackway doctor", path=self.path) from error
+                raise self._trouble(error) from error
 
     # --- opening ------------------------------------------------------------------------------------------------
 
@@ -247,28 +260,29 @@ class SqliteStore:
         if self._connection is not None and self._writable:
             return self._connection
         system.make_folder(self.path.parent)
-        descriptor = system.open_lock(self.path.with_suffix(".lock"))
-        try:
-            system.lock(descriptor, exclusive=True, wait=True)
-            if not self.path.exists():
-                os.close(os.open(self.path, os.O_CREAT | os.O_WRONLY, system.FILE_MODE))
-            self.close()  # one that was opened to read may be one that can only read
-            self._connection = connection = self._connect(to_write=True)
-            version = check_version(connection, self.path)
-            if not version:
-                connection.execute("PRAGMA auto_vacuum=INCREMENTAL")
-            connection.execute("PRAGMA journal_mode=WAL")
-            connection.execute("PRAGMA synchronous=FULL")
-            connection.execute(
-                "PRAGMA secure_delete=ON"
-            )  # what is deleted is gone: overwritten in the same transaction
-            connection.execute(f"PRAGMA journal_size_limit={_WAL_LIMIT}")
-            migrate(connection, version)
-            self._writable = True
-        except sqlite3.OperationalError as error:
-            raise self._unavailable(error) from error
-        finally:
-            os.close(descriptor)
+        lock = self.path.with_suffix(".lock")
+        with held(lock) as got:
+            if not got:
+                raise in_the_way(lock)
+            try:
+                return self._made_writable()
+            except sqlite3.DatabaseError as error:
+                raise self._trouble(error) from error
+
+    def _made_writable(self) -> sqlite3.Connection:
+        if not self.path.exists():
+            os.close(os.open(self.path, os.O_CREAT | os.O_WRONLY, system.FILE_MODE))
+        self.close()  # one that was opened to read may be one that can only read
+        self._connection = connection = self._connect(to_write=True)
+        version = check_version(connection, self.path)
+        if not version:
+            connection.execute("PRAGMA auto_vacuum=INCREMENTAL")
+        connection.execute("PRAGMA journal_mode=WAL")
+        connection.execute("PRAGMA synchronous=FULL")
+        connection.execute("PRAGMA secure_delete=ON")  # what is deleted is gone: overwritten in the same transaction
+        connection.execute(f"PRAGMA journal_size_limit={_WAL_LIMIT}")
+        migrate(connection, version)
+        self._writable = True
         return connection
 
     def _connect(self, *, to_write: bool = False) -> sqlite3.Connection:
@@ -298,6 +312,12 @@ class SqliteStore:
             connection.close()
             raise
         return connection
+
+    def _trouble(self, error: sqlite3.DatabaseError) -> StoreDamaged | StoreUnavailable:
+        """What SQLite says, in our words. Bytes where text should be are operational errors to Python, and are not."""
+        if isinstance(error, sqlite3.OperationalError) and "decode" not in str(error):
+            return self._unavailable(error)
+        return StoreDamaged(f"{self.path}: {error}", hint="see `trackway doctor`", path=self.path)
 
     def _unavailable(self, error: sqlite3.Error) -> StoreUnavailable:
         return StoreUnavailable(f"store {self.path}: {error}", hint="see `trackway doctor`", path=self.path)

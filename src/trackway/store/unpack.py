@@ -23,13 +23,12 @@ from trackway.schema.codec import encode_fast, exact, tree_of
 from trackway.schema.events import Event, Unknown
 from trackway.schema.exact_json import line_of
 from trackway.schema.version import SCHEMA
-from trackway.store import record, system, tail
+from trackway.store import erase, record, tail
 from trackway.store.base import Batch
 from trackway.store.live import LiveStore
 from trackway.store.pack import Done, as_packed, blobs_of, nobody
 from trackway.store.pack_reader import BlobPart, PackedEvent, PackFile
 from trackway.store.record import BLOB_PART, EVENT, RawRecord
-from trackway.store.sealer import Sealer
 
 Key = tuple[str, int, int]
 
@@ -57,10 +56,8 @@ def unpack(file: BinaryIO, live: LiveStore, *, name: str | None = None, done: Do
     """
     pack = PackFile(file, name or str(getattr(file, "name", "the pack")), done)
     found = pack.check()
-    system.make_folder(live.home.path)
-    sealer = Sealer(live.home, live.store)
     adding = _Adding(pack, live)
-    with sealer._lock, sealer._holding():  # noqa: SLF001  one subsystem: nobody seals here meanwhile
+    with erase.holding(live.home):
         try:
             added = live.store.seal(Batch(adding.records()))
         except (ArithmeticError, RecursionError, TypeError, ValueError) as error:
