@@ -144,7 +144,8 @@ class Sealer:
                 return self._adopt_all(own) if got else Sealed()
 
     def _dead(self, own: str) -> list[WriterFolder]:
-        return [each for each in tail.writers(self._home) if not each.alive and each.writer != own]
+        found = [each for each in tail.writers(self._home) if not each.alive and each.writer != own]
+        return [each for each in found if tail.newer_version(each.folder) is None]
 
     def _adopt_all(self, own: str) -> Sealed:
         done = Sealed()

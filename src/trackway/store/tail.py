@@ -6,6 +6,7 @@ dead only. Whether a writer lives is asked before its files are read: one that d
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import itertools
 import json
@@ -14,6 +15,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from trackway.schema.outside import is_thrown_in
+from trackway.schema.version import JOURNAL
 from trackway.store import record, system
 from trackway.store.home import Home, JournalFolder
 from trackway.store.journal import Finished
@@ -56,29 +58,66 @@ def read_about(folder: JournalFolder) -> dict[str, Any]:
     """Who the writer says it is; empty where that is gone or damaged."""
     try:
         about = json.loads(folder.about.read_bytes())
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         if is_thrown_in(error):
             raise
         return {}
-    return about if isinstance(about, dict) else {}
+    if not isinstance(about, dict) or not isinstance(about.get("store", ""), str):
+        return {}
+    return about
 
 
 def segments(folder: JournalFolder, *, alive: bool = False) -> list[Finished]:
-    """The segments that were taken into use, in the order of that."""
-    found = []
+    """The segments that were taken into use, in the order of that; those of a newer journal version left out."""
+    found: dict[int, Finished] = {}
+    unstamped: list[Path] = []
     for path in folder.segments():
         try:
-            with path.open("rb") as file:
-                head = file.read(SEGMENT_HEADER)
+            header = _stamp(path)
             size = path.stat().st_size
+            if header is None and not alive and _is_used(path):
+                unstamped.append(path)
         except FileNotFoundError:  # sealed and unlinked in this moment: the store has it
             continue
-        header = record.read_segment_header(head)
-        if header is not None:
-            found.append(Finished(header.activation, path, size))
-        elif head.strip(b"\0") and not alive:  # a damaged stamp: files are made in the order in which they are used
-            found.append(Finished(int(path.stem), path, size))
-    return sorted(found)
+        if header is not None and header.version <= JOURNAL:
+            found[header.activation] = Finished(header.activation, path, size)
+    for path in unstamped:
+        activation = _missing(path, found)
+        found[activation] = Finished(activation, path, path.stat().st_size)
+    return sorted(found.values())
+
+
+def _stamp(path: Path) -> record.SegmentHeader | None:
+    with path.open("rb") as file:
+        return record.read_segment_header(file.read(SEGMENT_HEADER))
+
+
+def _is_used(path: Path) -> bool:
+    """Whether there is anything in it: one that was only made ahead of need is all zeros."""
+    with path.open("rb") as file:
+        return any(part.strip(b"\0") for part in iter(lambda: file.read(1 << 20), b""))
+
+
+def _missing(path: Path, found: dict[int, Finished]) -> int:
+    """The activation of a segment whose stamp is damaged: they are dense, and files are made in about their order."""
+    if not found:
+        return int(path.stem)
+    low, high = min(found), max(found)
+    between = set(range(low, high)) - found.keys()
+    if between:
+        return min(between)
+    is_first = low > 1 and all(path.name < each.path.name for each in found.values())
+    return low - 1 if is_first else high + 1
+
+
+def newer_version(folder: JournalFolder) -> int | None:
+    """The journal version, where it is one that this trackway cannot read: such a journal is never touched."""
+    versions = []
+    for path in folder.segments():
+        with contextlib.suppress(FileNotFoundError):
+            versions += [header.version for header in [_stamp(path)] if header is not None]
+    newest = max(versions, default=0)
+    return newest if newest > JOURNAL else None
 
 
 def read(piece: Piece) -> bytes:
