@@ -14,6 +14,7 @@
     │   ├── StoreTooNew           written by a newer trackway
     │   ├── StoreDamaged          bytes do not match their checksum
     │   ├── StoreUnavailable      missing, read-only, locked, full
+    │   ├── JournalRemoved        its files were removed under a living process, and cannot be put back
     │   └── NotAStore             the file is something else
     ├── PackRefused               a file that is no whole pack, or that this store cannot take
     └── EventRefused              an event that cannot be encoded, and why
@@ -88,6 +89,10 @@ class StoreDamaged(StoreTrouble):
 
 class StoreUnavailable(StoreTrouble):
     """The store is missing, locked, read-only or full."""
+
+
+class JournalRemoved(StoreTrouble):
+    """A journal's files were removed under the process that writes it, and cannot be put back."""
 
 
 class NotAStore(StoreTrouble):

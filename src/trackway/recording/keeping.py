@@ -10,11 +10,13 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager
 from typing import Any, Final
 
-from trackway.errors import RecorderClosed, TrackwayError
+from trackway.errors import JournalRemoved, RecorderClosed, TrackwayError
 from trackway.recording.losses import Losses
+from trackway.schema import ids
 from trackway.store.base import Store
 from trackway.store.journal import Journal
 from trackway.store.keeper import Keeper
+from trackway.store.restore import Restored, restore, unsealed
 from trackway.store.sealer import Sealed, Sealer
 
 _TRIES: Final = 5
@@ -40,7 +42,10 @@ class Keeping:
             with self._starting:
                 if self._keeper is None or self._keeper_pid != os.getpid():
                     self._keeper_pid = os.getpid()
-                    self._keeper = keeper = Keeper(self._sealer, on_trouble=self._on_trouble, on_sealed=self._on_sealed)
+                    self._keeper = keeper = Keeper(
+                        self._sealer, on_trouble=self._on_trouble, on_sealed=self._on_sealed,
+                        on_restored=self._on_restored,
+                    )  # fmt: skip
                     self._start(keeper)
         if keeper is not None:
             keeper.wake()
@@ -52,9 +57,25 @@ class Keeping:
             self._on_trouble(error)
 
     def _on_trouble(self, error: Exception) -> None:
-        self._losses.trouble(f"sealing waits, everything is kept in the journal meanwhile: {said(error)}")
+        waits = (
+            "" if isinstance(error, JournalRemoved) else "sealing waits, everything is kept in the journal meanwhile: "
+        )
+        self._losses.trouble(f"{waits}{said(error)}")
+
+    def _on_restored(self, found: Restored) -> None:
+        self._losses.trouble(str(found))
+
+    def _put_back(self) -> None:
+        """The journal's files, where somebody removed them: only what has a name outlives this process."""
+        found = restore(self._journal)
+        if found is not None:
+            self._on_restored(found)
 
     def _on_sealed(self, done: Sealed) -> None:
+        if getattr(self.store, "replaced", False):
+            where = self.store.key.removeprefix("sqlite:")
+            lost = "what was in it went with it, the rest is sealed into the new one"
+            self._losses.trouble(f"{where} was removed or replaced while recording: {lost}")
         if done.quarantined:
             self._losses.trouble(
                 f"{done.quarantined} record(s) could not be sealed and were put aside: trackway doctor"
@@ -70,6 +91,7 @@ class Keeping:
         self._check_open()
         if self._journal.is_inside():
             return
+        self._put_back()
         self._journal.sync()
         self._on_sealed(self._seal_all())
 
@@ -88,18 +110,24 @@ class Keeping:
         keeper, self._keeper = self._keeper, None
         if keeper is not None and self._keeper_pid == os.getpid():
             keeper.stop()
-        if self._journal.folder is None:
-            return
+        if self._journal.folder is not None:
+            self._let_go()
+        self._losses.tell_all(self.clock())
+        self.store.close()
+
+    def _let_go(self) -> None:
         try:
+            self._put_back()
             self._seal_and_remove()
             checkpoint = getattr(self.store, "checkpoint", None)
             if checkpoint is not None:
                 checkpoint()
         except Exception as error:  # noqa: BLE001  at the end of a program there is nobody left to catch it
             self._on_trouble(error)
+            if isinstance(error, JournalRemoved):
+                for episode in unsealed(self._journal, self._sealer.position(self._journal.writer)):
+                    self._losses.add(ids.from_bytes(episode), error)
             self._journal.release()
-        self._losses.tell_all(self.clock())
-        self.store.close()
 
     def _seal_and_remove(self) -> None:
         """Another thread may still record: the journal goes only when nothing came after what was sealed."""

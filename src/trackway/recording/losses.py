@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import json
-import os
 import sys
 from collections import Counter, defaultdict
 
@@ -51,9 +50,7 @@ class Losses:
 
     def _keep(self, line: dict[str, object]) -> None:
         with contextlib.suppress(OSError):  # the disk may be what is full
-            descriptor = os.open(self._home.losses, os.O_CREAT | os.O_APPEND | os.O_WRONLY, system.FILE_MODE)
-            os.write(descriptor, (json.dumps(line) + "\n").encode())
-            os.close(descriptor)
+            system.append_line(self._home.losses, json.dumps(line).encode())
 
 
 def say(message: str) -> None:

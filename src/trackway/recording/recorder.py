@@ -15,6 +15,7 @@ import os
 import time
 import weakref
 from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
 from typing import Any, Self
 
 from trackway.errors import BadSetting, EpisodeClosed
@@ -35,7 +36,8 @@ from trackway.schema.plain import mapping_of, text_of, text_or_none
 from trackway.store import forks
 from trackway.store.base import Store
 from trackway.store.home import Home
-from trackway.store.journal import Journal, Payload
+from trackway.store.journal import Journal
+from trackway.store.large import Payload
 from trackway.store.live import LiveStore
 from trackway.store.sealer import Sealer
 
@@ -64,7 +66,8 @@ class Recorder(Keeping, ById):
         super().__init__()
         self._ack = settings.one_of("ack", ack, settings.ACKS)
         settings_file.say_what_surprises()
-        self.home: Home = settings.home_at(home)
+        # Once: where a link leads elsewhere later, recording goes on where it began.
+        self.home: Home = Home(Path(os.path.realpath(settings.home_at(home).path)))
         self.store: Store = settings.store_for(store, self.home)
         self.clock = clock
         self._entropy = entropy
@@ -199,6 +202,7 @@ class Recorder(Keeping, ById):
     def _make_safe(self) -> None:
         """Keep the promise of ``ack``; where that fails the event is still in the journal, and that is said."""
         try:
+            self._put_back()
             self._journal.sync()
             if self._ack == "store":
                 self._sealer.seal_all(self._journal)

@@ -62,6 +62,20 @@ def _claim(home: Home, about: dict[str, Any], writer: str) -> Claim:
     return Claim(writer, folder, descriptor)
 
 
+def claim_again(home: Home, about: dict[str, Any], lost: Claim) -> Claim:
+    """A folder of the same name for the same living writer, whose own was removed under it."""
+    system.make_folder(home.path)
+    system.make_folder(home.journals)
+    if lost.folder.path.is_dir():  # only some of its files were removed, the lock among them
+        descriptor = system.open_lock(lost.folder.lock)
+        system.lock(descriptor, exclusive=True, wait=True)
+        held = Claim(lost.writer, lost.folder, descriptor)
+    else:
+        held = _claim(home, about, lost.writer)
+    lost.release()
+    return held
+
+
 def remove_folder(folder: JournalFolder) -> None:
     """Unlink a journal's files and its folder."""
     for path in folder.segments():

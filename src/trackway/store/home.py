@@ -14,6 +14,7 @@ home/
 
 from __future__ import annotations
 
+import os
 import re
 from pathlib import Path
 from typing import NamedTuple
@@ -31,6 +32,11 @@ class Home(NamedTuple):
     def store(self) -> Path:
         """The default store's file."""
         return self.path / "store.db"
+
+    @property
+    def store_key(self) -> str:
+        """How journals name the default store."""
+        return f"sqlite:{os.path.realpath(self.store)}"
 
     @property
     def seal_lock(self) -> Path:

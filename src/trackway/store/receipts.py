@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import contextlib
 import json
-import os
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -32,15 +31,7 @@ class Receipts:
         """One more line, on the disk when this returns; one that a crash left unfinished is not gone on with."""
         line = json.dumps({"prune": self.name, "says": says, "store": self._store, **more}).encode()
         system.make_folder(self._home.path)
-        flags = os.O_CREAT | os.O_APPEND | os.O_RDWR | os.O_CLOEXEC
-        descriptor = os.open(self._home.receipts, flags, system.FILE_MODE)
-        try:
-            end = os.fstat(descriptor).st_size
-            torn = end > 0 and os.pread(descriptor, 1, end - 1) != b"\n"
-            _write_all(descriptor, b"\n" * torn + line + b"\n")
-            system.sync(descriptor)
-        finally:
-            os.close(descriptor)
+        system.append_line(self._home.receipts, line, durable=True)
 
     def unfinished(self) -> list[str]:
         """The prunes of this store that took episodes and did not come to their end."""
@@ -67,9 +58,3 @@ class Receipts:
                 found = json.loads(line)
                 if isinstance(found, dict) and found.get("store") == self._store:
                     yield found
-
-
-def _write_all(descriptor: int, body: bytes) -> None:
-    """All of it, or an error: nothing may be dropped that is announced by half a line."""
-    while body:
-        body = body[os.write(descriptor, body) :]

@@ -51,6 +51,10 @@ class Segment(Protocol):
         """Give memory back: nothing is put here any more, and until it is synced it may take a while."""
         ...
 
+    def content(self) -> bytes:
+        """All that was put into it, from its first byte on; the file need not have a name for that."""
+        ...
+
     def is_in_place(self) -> bool:
         """Whether the file still has its name: anybody may remove it, or move its folder away."""
         ...
@@ -125,17 +129,21 @@ class MappedSegment:
         """Give memory back; the file stays open to be synced."""
         self._map.close()
 
+    def content(self) -> bytes:
+        """All that was put into it, from its first byte on; the file need not have a name for that."""
+        return os.pread(self._descriptor, self.offset, 0)
+
     def is_in_place(self) -> bool:
         """Whether the file still has its name: anybody may remove it, or move its folder away."""
         return system.is_named(self._descriptor, self.path)
 
     def put_back(self) -> None:
         """Make the file anew where its name was, with all that was put into it."""
-        held = os.pread(self._descriptor, self.offset, 0)
+        held = self.content()
         anew = MappedSegment(self.path, self.size)
-        anew._map[: len(held)] = held  # noqa: SLF001  one of our own kind
+        anew._map[: len(held)] = held
         self.close()
-        self._descriptor, self._map = anew._descriptor, anew._map  # noqa: SLF001  as above
+        self._descriptor, self._map = anew._descriptor, anew._map
 
     def close(self) -> None:
         """Let go of the file; its bytes stay. Twice is as good as once: the number may be another file's by then."""
@@ -205,22 +213,26 @@ class AppendedSegment:
     def rest(self) -> None:
         """There is no memory to give back."""
 
+    def content(self) -> bytes:
+        """All that was put into it, from its first byte on; the file need not have a name for that."""
+        return os.pread(self._descriptor, self.offset, 0)
+
     def is_in_place(self) -> bool:
         """Whether the file still has its name: anybody may remove it, or move its folder away."""
         return system.is_named(self._descriptor, self.path)
 
     def put_back(self) -> None:
         """Make the file anew where its name was, with all that was put into it."""
-        held = os.pread(self._descriptor, self.offset, 0)
+        held = self.content()
         anew = AppendedSegment(self.path, self.size)
         try:
-            anew._write_all(held)  # noqa: SLF001  one of our own kind
+            anew._write_all(held)
         except BaseException:
             anew.close()
             self.path.unlink(missing_ok=True)
             raise
         self.close()
-        self._descriptor = anew._descriptor  # noqa: SLF001  as above
+        self._descriptor = anew._descriptor
 
     def close(self) -> None:
         """Let go of the file; its bytes stay. Twice is as good as once: the number may be another file's by then."""

@@ -11,7 +11,7 @@ import contextlib
 import os
 import sqlite3
 import threading
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from pathlib import Path
 from typing import Any, Final
 
@@ -48,6 +48,8 @@ _ENDING = "SELECT uuid FROM episodes WHERE substr(hex(uuid), ?1) = ?2 OR substr(
 _FRAME = """
     SELECT body, n, flags, "schema", checksum, first_seq FROM frames
     WHERE episode = ? AND first_seq <= ? ORDER BY first_seq DESC LIMIT 1"""
+_CAN_DROP = "SELECT 1 FROM sqlite_master WHERE name = 'dropped'"
+_WAS_DROPPED = "SELECT 1 FROM dropped WHERE uuid = ?"
 _TAIL = 'SELECT body, flags, "schema", checksum, seq FROM tail WHERE episode = ? AND seq >= ? ORDER BY seq'
 
 
@@ -55,13 +57,15 @@ class SqliteStore:
     """Episodes in one SQLite file; safe to share between threads."""
 
     def __init__(self, path: Path) -> None:
-        self.path = path
-        self.key = f"sqlite:{path.resolve()}"
+        self.path = Path(os.path.realpath(path))  # once: a link that leads elsewhere later is another store
+        self.key = f"sqlite:{self.path}"
         self._lock = threading.RLock()
         self._packer = Packer()
         self._words: dict[str, int] = {}
         self._version = 0
         self._connection: sqlite3.Connection | None = None
+        self.replaced = False  # whether the file was removed or replaced by another while it was open here
+        self._file: tuple[int, int] | None = None
         self._writable = False
         forks.watch(self, forks.STORE)
 
@@ -104,9 +108,9 @@ class SqliteStore:
     def _known_words(self, connection: sqlite3.Connection) -> dict[str, int]:
         """The words met so far, to be added to; none once another process has written: it may have dropped some."""
         (version,) = connection.execute("PRAGMA data_version").fetchone()
-        known = dict(self._words) if version == self._version else {}
-        self._version = version
-        return known
+        if version != self._version:  # forgotten at once: a batch that is refused must not leave them to the next one
+            self._words, self._version = {}, version
+        return dict(self._words)
 
     def checkpoint(self) -> None:
         """Give back the pages that tails have left, and move the write-ahead log into the file, as readers allow."""
@@ -114,11 +118,16 @@ class SqliteStore:
             if self._connection is not None and self._writable:
                 with contextlib.suppress(sqlite3.OperationalError):  # somebody else writes: they may give them back
                     self._connection.executescript("PRAGMA incremental_vacuum")  # execute() frees one page only
-                self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+                with contextlib.suppress(sqlite3.OperationalError):  # no room: the log is as safe, and is read as well
+                    self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
 
-    def dropped(self) -> set[bytes]:
-        """The ids of all episodes that were dropped, as 16 bytes each."""
-        return {each for (each,) in self._rows("SELECT uuid FROM dropped", ())}
+    def dropped(self, among: Collection[bytes] | None = None) -> set[bytes]:
+        """The ids of the episodes that were dropped, as 16 bytes each: all of them, or those among these."""
+        if not self._rows(_CAN_DROP, ()):  # no file yet, or a layout that is older than dropping
+            return set()
+        if among is None:
+            return {each for (each,) in self._rows("SELECT uuid FROM dropped", ())}
+        return {each for each in among if self._rows(_WAS_DROPPED, (each,))}
 
     # --- reading ------------------------------------------------------------------------------------------------
 
@@ -247,16 +256,32 @@ class SqliteStore:
 
     def _open(self) -> sqlite3.Connection | None:
         """A connection to read with; None while there is no file. Readers create nothing."""
+        self._let_go_of_what_is_gone()
         if self._connection is None and self.path.exists() and self.path.stat().st_size:
             connection = self._connect()
             # An older layout is read as it is, and brought up to date by whoever writes; an empty file is being made.
             if not check_version(connection, self.path):
                 connection.close()
                 return None
-            self._connection = connection
+            self._connection, self._file = connection, self._identity()
         return self._connection
 
+    def _let_go_of_what_is_gone(self) -> None:
+        """A file that was removed or replaced under us takes what is written to it along: it is opened anew."""
+        connection = self._connection
+        if connection is not None and not connection.in_transaction and self._file != self._identity():
+            self.replaced = True
+            self.close()
+
+    def _identity(self) -> tuple[int, int] | None:
+        try:
+            found = self.path.stat()
+        except OSError:
+            return None
+        return found.st_dev, found.st_ino
+
     def _open_for_writing(self) -> sqlite3.Connection:
+        self._let_go_of_what_is_gone()
         if self._connection is not None and self._writable:
             return self._connection
         system.make_folder(self.path.parent)
@@ -268,12 +293,16 @@ class SqliteStore:
                 return self._made_writable()
             except sqlite3.DatabaseError as error:
                 raise self._trouble(error) from error
+            finally:
+                if not self._writable:  # half made: whoever asks next opens it anew
+                    self.close()
 
     def _made_writable(self) -> sqlite3.Connection:
         if not self.path.exists():
             os.close(os.open(self.path, os.O_CREAT | os.O_WRONLY, system.FILE_MODE))
         self.close()  # one that was opened to read may be one that can only read
-        self._connection = connection = self._connect(to_write=True)
+        self._connection, self._file = self._connect(to_write=True), self._identity()
+        connection = self._connection
         version = check_version(connection, self.path)
         if not version:
             connection.execute("PRAGMA auto_vacuum=INCREMENTAL")
@@ -320,7 +349,8 @@ class SqliteStore:
         return StoreDamaged(f"{self.path}: {error}", hint="see `trackway doctor`", path=self.path)
 
     def _unavailable(self, error: sqlite3.Error) -> StoreUnavailable:
-        return StoreUnavailable(f"store {self.path}: {error}", hint="see `trackway doctor`", path=self.path)
+        hint = "make room on its disk" if "is full" in str(error) else "see `trackway doctor`"
+        return StoreUnavailable(f"store {self.path}: {error}", hint=hint, path=self.path)
 
     def close(self) -> None:
         """Let go of the file; the next question opens it again."""

@@ -24,6 +24,9 @@ FOLDER_MODE: Final = 0o700
 NO_MAPPING: Final = frozenset({errno.ENODEV, errno.EOPNOTSUPP, errno.ENOSYS, errno.EINVAL})
 """What a file system answers that cannot preallocate or map; anything else is trouble, and said."""
 
+NO_ROOM: Final = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
+"""What a disk, a quota or a limit on file sizes answers that has nothing left."""
+
 try:
     import fcntl
 except ImportError:  # pragma: no cover  Windows has no flock; the whole journal directory is one process's own there
@@ -48,11 +51,18 @@ def create_file(path: Path, size: int = 0) -> int:
     if size:
         try:
             os.posix_fallocate(descriptor, 0, size)
-        except BaseException:
+        except BaseException as error:
+            name_place(error, path)
             os.close(descriptor)
             path.unlink(missing_ok=True)
             raise
     return descriptor
+
+
+def name_place(error: BaseException, path: Path) -> None:
+    """What a descriptor was refused is said without a name: an error that people read gets it here."""
+    if isinstance(error, OSError) and error.errno is not None and error.filename is None:
+        error.filename = str(path)
 
 
 def write_file(path: Path, body: bytes) -> None:
@@ -62,6 +72,27 @@ def write_file(path: Path, body: bytes) -> None:
         with os.fdopen(descriptor, "wb", closefd=False) as file:
             file.write(body)
         os.fsync(descriptor)
+    except OSError as error:
+        name_place(error, path)
+        raise
+    finally:
+        os.close(descriptor)
+
+
+def append_line(path: Path, line: bytes, *, durable: bool = False) -> None:
+    """One more line at the end of a file; one that was left unfinished there is not gone on with."""
+    descriptor = os.open(path, os.O_CREAT | os.O_APPEND | os.O_RDWR | os.O_CLOEXEC, FILE_MODE)
+    try:
+        end = os.fstat(descriptor).st_size
+        torn = end > 0 and os.pread(descriptor, 1, end - 1) != b"\n"
+        left = b"\n" * torn + line + b"\n"
+        while left:
+            left = left[os.write(descriptor, left) :]
+        if durable:
+            sync(descriptor)
+    except OSError as error:
+        name_place(error, path)
+        raise
     finally:
         os.close(descriptor)
 
@@ -132,6 +163,21 @@ def is_locked(path: Path) -> bool:
         return not lock(descriptor, exclusive=False, wait=False)
     finally:
         os.close(descriptor)
+
+
+def is_named(descriptor: int, path: Path) -> bool:
+    """Whether an open file is the one of that name; True where nobody can tell."""
+    try:
+        return os.path.samestat(os.fstat(descriptor), path.stat())
+    except (FileNotFoundError, NotADirectoryError):
+        return False
+    except OSError:
+        return True
+
+
+def has_a_name(descriptor: int) -> bool:
+    """Whether an open file is in some folder still, under whatever name; a removed one is in none."""
+    return os.fstat(descriptor).st_nlink > 0
 
 
 def writer_that_keeps_the_gil() -> Callable[[int, bytes], int]:

@@ -48,7 +48,8 @@ def writers(home: Home, store_key: str | None = None) -> list[WriterFolder]:
         alive = system.is_locked(folder.lock)
         about = read_about(folder)
         # A writer that lost its card (a power cut came before it reached the disk) meant the home's own store.
-        about.setdefault("store", f"sqlite:{home.store.resolve()}")
+        if about.get("own", "store" not in about):  # wherever the home is by now
+            about["store"] = home.store_key
         if store_key is None or about["store"] == store_key:
             found.append(WriterFolder(name, folder, about, alive))
     return found

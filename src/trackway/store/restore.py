@@ -1,0 +1,92 @@
+"""A journal whose files were taken away under the process that writes it: found out, and given a place again.
+
+Whoever removes the home, or a folder in it, leaves us files without names: they live while we hold them, and would be
+gone with us. Their bytes are written anew under the same writer's name and at the same offsets, so positions hold.
+Where the home was moved instead, what it holds goes with it for whoever adopts it there, and recording begins anew at
+the old place. Either way nothing is there twice.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from trackway.errors import JournalRemoved
+from trackway.schema.outside import is_thrown_in
+from trackway.store import record, system
+from trackway.store.claim import claim_again
+from trackway.store.journal import Finished, Journal
+from trackway.store.record import SEGMENT_HEADER, Position
+
+
+class Restored(NamedTuple):
+    """What was found and done; ``gone`` bytes were in files that nobody held any more."""
+
+    moved: bool = False
+    gone: int = 0
+
+    def __str__(self) -> str:
+        if self.moved:
+            return "the home was moved away while recording: what it holds is sealed there, recording goes on here"
+        lost = f"; {self.gone:,} bytes of events that waited to be sealed are gone with them" if self.gone else ""
+        return f"the journal's files were removed while recording, and are put back{lost}"
+
+
+def restore(journal: Journal) -> Restored | None:
+    """Put back what was taken away; None where all is in place. A call that costs two looks at a file."""
+    if _is_in_place(journal):
+        return None
+    with journal._sync_lock, journal.lock:  # noqa: SLF001  one subsystem, here and below
+        if _is_in_place(journal):
+            return None
+        held = journal._claim  # noqa: SLF001
+        assert held is not None
+        if system.has_a_name(held.descriptor) and not system.is_named(held.descriptor, held.folder.lock):
+            journal.release()
+            return Restored(moved=True)
+        try:
+            if not system.is_named(held.descriptor, held.folder.lock):
+                journal._claim = claim_again(journal._home, journal.about(), held)  # noqa: SLF001
+            return Restored(gone=_put_back(journal))
+        except OSError as error:
+            if is_thrown_in(error):
+                raise
+            raise JournalRemoved(
+                f"the journal {held.folder.path} was removed while recording and cannot be put back: {error.strerror}",
+                hint="make room for it there: what is not sealed goes when this process ends", path=held.folder.path,
+            ) from error  # fmt: skip
+
+
+def unsealed(journal: Journal, sealed: Position) -> Iterator[bytes]:
+    """The episode of each event behind a position, in files without names: what is lost if they are let go."""
+    for each in journal._files():  # noqa: SLF001
+        if each.activation >= max(sealed.activation, 1):
+            start = sealed.offset if each.activation == sealed.activation else SEGMENT_HEADER
+            for found in record.live_records(each.content()[start:], start):
+                if found.type == record.EVENT:
+                    yield found.episode
+
+
+def _is_in_place(journal: Journal) -> bool:
+    segment = journal._segment  # noqa: SLF001
+    return segment is None or segment.is_in_place()
+
+
+def _put_back(journal: Journal) -> int:
+    """Every file we still hold; returns how much was in those that we do not."""
+    if journal._prepared is not None:  # noqa: SLF001
+        journal._prepared.close()  # noqa: SLF001
+        journal._prepared.path.unlink(missing_ok=True)  # noqa: SLF001
+        journal._prepared = None  # noqa: SLF001
+    for each in journal._files():  # noqa: SLF001
+        if not each.is_in_place():
+            each.put_back()
+    there = [each for each in journal._finished if each.path.exists()]  # noqa: SLF001
+    gone = [each for each in journal._finished if each not in there]  # noqa: SLF001
+    journal._finished = there  # noqa: SLF001
+    journal.dirty, journal._names_synced, journal._synced = True, False, record.START  # noqa: SLF001
+    return sum(_size(each) for each in gone)
+
+
+def _size(finished: Finished) -> int:
+    return finished.end - SEGMENT_HEADER
