@@ -21,7 +21,8 @@ from trackway.schema import ids
 from trackway.store import backup as module
 from trackway.store.backup import FAILPOINTS, backup
 from trackway.store.home import Home
-from trackway.store.journal import Journal, Payload
+from trackway.store.journal import Journal
+from trackway.store.large import Payload
 from trackway.store.live import LiveStore
 from trackway.store.memory import MemoryStore
 from trackway.store.record import EVENT

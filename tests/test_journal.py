@@ -22,7 +22,8 @@ from trackway.schema.codec import Encoded, decode
 from trackway.schema.events import AssistantToolCall, Event, FileChange, Note, ToolResult, User
 from trackway.store import record, tail
 from trackway.store.home import Home
-from trackway.store.journal import BIG, Journal, Payload, Pending
+from trackway.store.journal import Journal, Pending
+from trackway.store.large import BIG, Payload
 from trackway.store.live import LiveStore
 from trackway.store.sealer import Sealer
 from trackway.store.segment import SMALLEST
@@ -90,7 +91,7 @@ def test_segments_roll_and_order_holds(tmp_path: Path, mapped: bool) -> None:
     """Thousands of events over many segments, one larger than any segment: all there, in order, numbered densely."""
     journal = journal_in(tmp_path, mapped=mapped)
     for i in range(3000):
-        journal.append(*pending(Note(topic=f"{i}", detail="x" * (10_000_000 if i == 1500 else i % 900))))
+        journal.append(*pending(Note(topic=f"{i}", detail=["x" * 1000] * 10_000 if i == 1500 else "x" * (i % 900))))
 
     found = [decode(Encoded(each.body, each.flags, each.schema)) for each in read_all(journal)]
 

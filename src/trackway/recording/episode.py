@@ -24,7 +24,7 @@ from trackway.schema import ids
 from trackway.schema.events import OUTCOMES, Header
 from trackway.schema.outside import is_thrown_in
 from trackway.schema.plain import error_text, text_of, text_or_none
-from trackway.store.journal import BIG, Payload
+from trackway.store.large import BIG, Payload
 from trackway.store.live import LiveStore
 
 if TYPE_CHECKING:

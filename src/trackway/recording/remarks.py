@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from trackway.recording.redact import Tally
 from trackway.recording.settings import number
@@ -10,7 +12,7 @@ from trackway.schema import events as kinds
 from trackway.schema.canonical import hash_bytes
 from trackway.schema.events import FileState
 from trackway.schema.plain import plain, text_of, text_or_none
-from trackway.store.journal import Payload
+from trackway.store.large import FileContent, Payload, large_of
 
 if TYPE_CHECKING:
     from trackway.recording.episode import Core
@@ -82,33 +84,51 @@ class Remarks:
         self,
         path: Any,  # noqa: ANN401
         *,
-        before: bytes | str | None = None,
-        after: bytes | str | None = None,
+        before: bytes | str | os.PathLike[str] | None = None,
+        after: bytes | str | os.PathLike[str] | None = None,
         op: str | None = None,
         mode: int | None = None,
         new_path: Any = None,  # noqa: ANN401
         cause: str | None = None,
         exact: bool = True,
     ) -> None:
-        """A file before and after; the contents are kept once, by hash. The cause is the call being made, if any."""
-        tally, redactor = Tally(), self._core.redactor
-        bodies = [None if each is None else as_bytes(each) for each in (before, after)]
-        if redactor is not None:
-            bodies = [None if each is None else redactor.body(each, tally) for each in bodies]
+        """A file before and after; the contents are kept once, by hash. The cause is the call being made, if any.
+
+        A content is bytes, text, or the path of a file that holds it: that is read piece by piece, however large, but
+        whole where secrets are hidden or a guard looks on.
+        """
         if op is None:
             op = "create" if before is None else "delete" if after is None else "modify"
-        old, new = (None if each is None else FileState(hash=hash_bytes(each), size=len(each)) for each in bodies)
-        if new is not None and mode is not None:
-            new = FileState(hash=new.hash, size=new.size, mode=int(mode))
+        tally, mode = Tally(), None if mode is None else int(mode)
+        try:
+            old, new = self._content(before, tally), self._content(after, tally, mode)
+        except OSError as error:  # a file that cannot be read: counted, and the agent goes on
+            self._core.recorder.lose(self._core.raw, error)
+            return
         fields: dict[str, Any] = {
-            "op": text_of(op), "path": text_of(plain(path)), "before": old, "after": new, "exact": bool(exact),
+            "op": text_of(op), "path": text_of(plain(path)), "before": old.state, "after": new.state,
+            "exact": bool(exact),
             "cause": self._open_call if cause is None else text_of(cause),
             "new_path": text_or_none(plain(new_path)),
         }  # fmt: skip
         if tally.counts:
             fields["redacted"] = dict(tally.counts)
-        kept = () if self._core.capture != "full" else tuple(Payload(each) for each in bodies if each is not None)
-        self._put(kinds.FileChange, fields, kept)
+        self._put(kinds.FileChange, fields, tuple(each for each in (old.at("before"), new.at("after")) if each))
+
+    def _content(
+        self, content: bytes | str | os.PathLike[str] | None, tally: Tally, mode: int | None = None
+    ) -> _Content:
+        core = self._core
+        if content is None or core.capture != "full":  # then the event is not kept either
+            return _Content()
+        if isinstance(content, os.PathLike):
+            if core.plain:
+                return _Content(streamed=FileContent(content, mode=mode))
+            content = Path(content).read_bytes()
+        body = as_bytes(content)
+        if core.redactor is not None:
+            body = core.redactor.body(body, tally)
+        return _Content(FileState(hash=hash_bytes(body), size=len(body), mode=mode), body)
 
     def security_flag(
         self, rule: str, *, severity: str = "warning", where: str | None = None, evidence: str | None = None
@@ -125,7 +145,7 @@ class Remarks:
         if text is not None and not isinstance(text, str):
             text, detail = None, text if detail is None else [text, detail]
         fields = {"topic": text_of(topic), "text": text_or_none(text), "detail": plain(detail)}
-        self._put(kinds.Note, fields)
+        self._put(kinds.Note, fields, large_of(fields))
 
     def reflection(
         self,
@@ -144,6 +164,20 @@ class Remarks:
             "outcome": text_or_none(outcome),
         }
         self._put(kinds.Reflection, {"lesson": text_of(lesson), **fields})
+
+
+class _Content(NamedTuple):
+    """A file's content: what the event says of it, and its bytes; or where they are, and then it says so later."""
+
+    state: FileState | None = None
+    body: bytes | None = None
+    streamed: FileContent | None = None
+
+    def at(self, field: str) -> Payload | None:
+        """What goes before the event."""
+        if self.streamed is not None:
+            return Payload(self.streamed, field)
+        return None if self.body is None else Payload(self.body)
 
 
 def as_bytes(text: bytes | str) -> bytes:

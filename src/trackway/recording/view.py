@@ -18,7 +18,7 @@ from trackway.schema.events import STATUSES
 from trackway.schema.execution_step import ExecutionStep
 from trackway.schema.plain import json_text, mapping_of, plain, text_of
 from trackway.store import forks
-from trackway.store.journal import BIG, Payload
+from trackway.store.large import BIG, Payload, large_of
 
 if TYPE_CHECKING:
     from trackway.recording.episode import Core
@@ -78,7 +78,13 @@ class AgentView(Remarks):
             core.ask("observe", kind(**fields))
         return core.put(kind, fields, payloads)
 
-    def _put_text(self, kind: type[kinds.Event], content: Any, fields: dict[str, Any]) -> bool:  # noqa: ANN401
+    def _put_text(
+        self,
+        kind: type[kinds.Event],
+        content: Any,  # noqa: ANN401
+        fields: dict[str, Any],
+        payloads: tuple[Payload, ...] = (),
+    ) -> bool:
         if type(content) is not str and self._core.redactor is not None:
             # Hidden while it is a value: in its JSON a name stands beside its value only for whoever parses it.
             tally = Tally()
@@ -87,7 +93,7 @@ class AgentView(Remarks):
                 fields["redacted"] = dict(tally.counts)
         text = content if type(content) is str else text_of(content)
         fields["content"] = text
-        return self._put(kind, fields, (Payload(text, "content"),) if len(text) >= BIG else ())
+        return self._put(kind, fields, (*payloads, Payload(text, "content")) if len(text) >= BIG else payloads)
 
     # --- what is said -------------------------------------------------------------------------------------------
 
@@ -166,9 +172,11 @@ class AgentView(Remarks):
             fields["duration_ms"] = (
                 duration_ms if type(duration_ms) is int else number("duration_ms", duration_ms, float)
             )
+        large: tuple[Payload, ...] = ()
         if returned is not None:
             fields["returned"] = plain(returned)
-        self._put_text(kinds.ToolResult, content, fields)
+            large = large_of(fields, ("returned",))
+        self._put_text(kinds.ToolResult, content, fields, large)
         if self._core.guard is None or not isinstance(call, Call):
             return None
         outcome = {"is_error": is_error, "exit_code": exit_code, "status": status}

@@ -9,7 +9,7 @@ bytes, and bytes of a newer schema, are read generically, which keeps what this 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import datetime
 from typing import Any, Final, NamedTuple
 
@@ -69,12 +69,15 @@ def encode(event: Event) -> Encoded:
         return encode_slowly(event)
 
 
-def encode_slowly(event: Event) -> Encoded:
-    """The way for what the fast one refuses: made plain first, then exact."""
+def encode_slowly(event: Event, *, references: bool = False) -> Encoded:
+    """The way for what the fast one refuses: made plain first, then exact.
+
+    With ``references`` what is in it is plain already but for the journal's own, which are kept.
+    """
     try:
         given = {name: getattr(event, name) for name in type(event).__struct_fields__ if _is_set(event, name)}
-        # The journal's own references to payloads pass; one that a caller made up does not get here.
-        tree = {name: each if type(each) is Ext else plain(each) for name, each in given.items()}
+        kept = (Ext, dict, list) if references else ()
+        tree = {name: each if type(each) in kept else plain(each) for name, each in given.items()}
         return Encoded(encode_fast(exact({"kind": event.kind, **tree})), EXACT)
     except Exception as error:
         if is_thrown_in(error):
@@ -116,17 +119,40 @@ def exact(value: Any) -> Any:  # noqa: ANN401
     if isinstance(value, dict):
         return _exact_mapping(value)
     if isinstance(value, (list, tuple)):
-        return [exact(each) for each in value]
+        return listed(value, exact)
     if isinstance(value, int) and not _MIN_INT <= value <= _MAX_INT:
         return Ext(BIG_INTEGER, f"{value:x}".encode())
     return value
 
 
 def _exact_mapping(value: dict[Any, Any]) -> Any:  # noqa: ANN401
-    pairs = [(exact(key), exact(each)) for key, each in value.items()]
-    if any(type(key) is Ext for key, _ in pairs):  # no key of a map can be one: the mapping is written as its pairs
-        return Ext(PAIRS, encode_fast(pairs))
-    return dict(pairs)
+    if any(type(exact(key)) is Ext for key in value):  # no key of a map can be one: it is written as its pairs
+        return Ext(PAIRS, encode_fast([(exact(key), exact(each)) for key, each in value.items()]))
+    return mapped(value, exact)
+
+
+def mapped(value: dict[Any, Any], change: Callable[[Any], Any]) -> dict[Any, Any]:
+    """The mapping with its values changed; itself where none is: most of what is large needs no copy."""
+    made: dict[Any, Any] | None = None
+    for key, each in value.items():
+        new = change(each)
+        if new is not each:
+            if made is None:
+                made = dict(value)
+            made[key] = new
+    return value if made is None else made
+
+
+def listed(value: Sequence[Any], change: Callable[[Any], Any]) -> Sequence[Any]:
+    """The list with its values changed; itself where none is."""
+    made: list[Any] | None = None
+    for i, each in enumerate(value):
+        new = change(each)
+        if new is not each:
+            if made is None:
+                made = list(value)
+            made[i] = new
+    return value if made is None else made
 
 
 def _is_utf8(text: str) -> bool:

@@ -19,27 +19,18 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
-from trackway.schema.codec import BLOBS, LOCAL_BYTES, LOCAL_TEXT, Ext, encode_fast, encode_slowly
+from trackway.schema.codec import BLOBS, LOCAL_BYTES, LOCAL_TEXT, Encoded, Ext, encode_fast, encode_slowly
 from trackway.schema.events import Event
 from trackway.schema.outside import is_thrown_in
 from trackway.schema.version import SCHEMA
 from trackway.store import forks, record, system
 from trackway.store.claim import Claim, claim, remove_folder
 from trackway.store.home import Home, JournalFolder
+from trackway.store.large import BIG, Part, Payload, large_of, parts_of, without_large
 from trackway.store.record import BLOB_PART, EVENT, PLAIN_EVENT, RECORD_HEADER, Position
 from trackway.store.segment import LARGEST, SMALLEST, AppendedSegment, MappedSegment, Segment
 
-BIG: Final = 1 << 20
-PART: Final = (4 << 20) - 256  # two fit into a segment with their headers
-_TEXT_PART: Final = 1 << 20
 _MAPPED: Final = 2
-
-
-class Payload(NamedTuple):
-    """Something large that goes before its event, in parts; ``field`` is where the event refers to it."""
-
-    content: str | bytes
-    field: str | None = None
 
 
 class Written(NamedTuple):
@@ -156,13 +147,15 @@ class Journal:
         fields["kind"], fields["writer"], fields["n"] = kind.kind, self.writer, segment.n
         try:
             body = episode + encode_fast(fields)
-        except Exception as error:
-            if is_thrown_in(error):
-                raise
-            encoded = encode_slowly(kind(**{name: each for name, each in fields.items() if name != "kind"}))
+        except Exception as error:  # noqa: BLE001  raised again where it is none of ours
+            encoded = _encoded_slowly(error, kind, fields, references=bool(payloads))
             meta |= record.meta_of(EVENT, encoded.flags, encoded.schema)
             body = episode + encoded.body
         if segment.offset + RECORD_HEADER + len(body) + 8 > segment.size:
+            if len(body) >= BIG and not payloads and (large := large_of(given)):
+                del body
+                self._write(episode, kind, given, large)
+                return
             segment = self._roll(len(body))
         self._in_flight, self._in_flight_n = given, segment.n
         segment.put(meta, body)
@@ -206,19 +199,30 @@ class Journal:
     def _put_payloads(self, episode: bytes, fields: dict[str, Any], payloads: tuple[Payload, ...]) -> dict[str, Any]:
         fields = dict(fields)
         for content, field in payloads:
-            self._blobs += 1
-            size = 0
-            for part, last in _parts(content):
-                size += len(part)
-                body = episode + record.pack_blob_part(self._blobs, part, last=last)
-                segment = self._segment or self._open()
-                if segment.offset + RECORD_HEADER + len(body) + 8 > segment.size:
-                    segment = self._roll(len(body))
-                segment.put(record.meta_of(BLOB_PART, 0, SCHEMA), body)
+            if isinstance(content, (str, bytes)):
+                value = self._put_value(episode, content)
+            elif isinstance(content, (dict, list, tuple)):
+                value = without_large(content, lambda each: self._put_value(episode, each))
+            else:
+                self._put_parts(episode, content.parts())
+                value = content.stands_for()
             if field is not None:
-                code = LOCAL_TEXT if isinstance(content, str) else LOCAL_BYTES
-                fields[field] = Ext(code, self._blobs.to_bytes(4, "little"))
+                fields[field] = value
         return fields
+
+    def _put_value(self, episode: bytes, content: str | bytes) -> Ext:
+        number = self._put_parts(episode, parts_of(content))
+        return Ext(LOCAL_TEXT if isinstance(content, str) else LOCAL_BYTES, number.to_bytes(4, "little"))
+
+    def _put_parts(self, episode: bytes, parts: Iterator[Part]) -> int:
+        self._blobs += 1
+        for part, last in parts:
+            body = episode + record.pack_blob_part(self._blobs, part, last=last)
+            segment = self._segment or self._open()
+            if segment.offset + RECORD_HEADER + len(body) + 8 > segment.size:
+                segment = self._roll(len(body))
+            segment.put(record.meta_of(BLOB_PART, 0, SCHEMA), body)
+        return self._blobs
 
     # --- files --------------------------------------------------------------------------------------------------
 
@@ -433,10 +437,8 @@ class Journal:
             held.release()
 
 
-def _parts(content: str | bytes) -> Iterator[tuple[bytes, bool]]:
-    step = _TEXT_PART if isinstance(content, str) else PART
-    total = max(len(content), 1)
-    for start in range(0, total, step):
-        part = content[start : start + step]
-        body = part.encode("utf-8", "surrogatepass") if isinstance(part, str) else bytes(part)
-        yield body, start + step >= total
+def _encoded_slowly(error: Exception, kind: type[Event], fields: dict[str, Any], *, references: bool) -> Encoded:
+    if is_thrown_in(error):
+        raise error
+    event = kind(**{name: each for name, each in fields.items() if name != "kind"})
+    return encode_slowly(event, references=references)

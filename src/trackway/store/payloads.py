@@ -6,16 +6,19 @@ event keeps a reference in their place. Which store keeps the blob is the caller
 
 from __future__ import annotations
 
+import codecs
+import io
 from collections.abc import Callable, Iterable
 from typing import Any, Final
 
 import msgspec
 
 from trackway.schema import codec
-from trackway.schema.codec import BLOBS, EXACT, Encoded, Ext, exact, exact_hook, tree_of
+from trackway.schema.codec import BLOBS, EXACT, Encoded, Ext, exact, exact_hook, listed, mapped, tree_of
 
 APART: Final = 4096
 _TOOLS_APART: Final = 1024
+_decoder_of_text: Final = codecs.getincrementaldecoder("utf-8")
 
 Keep = Callable[[bytes], bytes]
 """Stores bytes, returns their digest."""
@@ -46,9 +49,9 @@ def _apart(value: Any, keep: Keep, local: dict[int, bytes]) -> Any:  # noqa: ANN
     if isinstance(value, bytes):
         return Ext(codec.BLOB_BYTES, keep(value)) if len(value) >= APART else value
     if isinstance(value, dict):
-        return {key: _apart(each, keep, local) for key, each in value.items()}
+        return mapped(value, lambda each: _apart(each, keep, local))
     if isinstance(value, list):
-        return [_apart(each, keep, local) for each in value]
+        return listed(value, lambda each: _apart(each, keep, local))
     if isinstance(value, Ext) and value.code in (codec.LOCAL_TEXT, codec.LOCAL_BYTES):
         digest = local[int.from_bytes(value.data, "little")]
         return Ext(codec.BLOB_TEXT if value.code == codec.LOCAL_TEXT else codec.BLOB_BYTES, digest)
@@ -74,14 +77,32 @@ def put_together(fetch: Fetch) -> codec.ExtHook:
 
     def hook(code: int, raw: memoryview) -> Any:  # noqa: ANN401
         if code == codec.BLOB_TEXT:
-            return b"".join(fetch(bytes(raw))).decode("utf-8", "surrogatepass")
+            return text_of_pieces(fetch(bytes(raw)))
         if code == codec.BLOB_BYTES:
-            return b"".join(fetch(bytes(raw)))
+            return bytes_of_pieces(fetch(bytes(raw)))
         if code == codec.BLOB_VALUE:
             return msgspec.msgpack.decode(b"".join(fetch(bytes(raw))), ext_hook=exact_hook)
         return exact_hook(code, raw, hook)
 
     return hook
+
+
+def text_of_pieces(pieces: Iterable[bytes]) -> str:
+    """The text of these bytes, in one copy: a string that nobody else holds grows where it is."""
+    decoder = _decoder_of_text("surrogatepass")
+    text = ""
+    for piece in pieces:
+        text += decoder.decode(piece)
+    text += decoder.decode(b"", final=True)
+    return text
+
+
+def bytes_of_pieces(pieces: Iterable[bytes]) -> bytes:
+    """The bytes of these pieces, in one copy: what was written to is handed over as it is."""
+    whole = io.BytesIO()
+    for piece in pieces:
+        whole.write(piece)
+    return whole.getvalue()
 
 
 def left_out(code: int, raw: memoryview) -> Any:  # noqa: ANN401
