@@ -20,7 +20,7 @@ from trackway.schema import codec, ids
 from trackway.schema.canonical import name_of
 from trackway.schema.codec import decode, exact_hook
 from trackway.schema.episode import EpisodeSummary, fold
-from trackway.schema.events import Event
+from trackway.schema.events import EpisodeStart, Event
 from trackway.store import forks, record
 from trackway.store.base import ALL, Batch, Dropped, Query, Store
 from trackway.store.home import Home
@@ -90,16 +90,28 @@ class LiveStore:
         more = None if query.limit is None else query.limit + len(waiting)
         stored = self.store.episodes(msgspec.structs.replace(query, limit=more))
         found = [each for each in stored if each.id not in waiting]
-        found += [each for each in map(self._folded, waiting) if query.takes(each)]
+        for episode_id in waiting:
+            with contextlib.suppress(EpisodeNotFound):  # pruned, and what came late for it is all there is
+                found += [each for each in [self._folded(episode_id)] if query.takes(each)]
         for each in query.ordered(found):
             yield self._with_state(each)
 
     def _folded(self, episode_id: str) -> EpisodeSummary:
+        waiting = self._waiting(episode_id)
         try:
             base = self.store.episode(episode_id)
         except EpisodeNotFound:
+            if self._came_late(episode_id, waiting):
+                raise
             base = EpisodeSummary(id=episode_id)
-        return fold(base, [each for each in self._waiting(episode_id) if each.n > base.writers.get(each.writer, -1)])
+        return fold(base, [each for each in waiting if each.n > base.writers.get(each.writer, -1)])
+
+    def _came_late(self, episode_id: str, waiting: list[Event]) -> bool:
+        """Whether the episode was pruned before these were recorded: the store will refuse them, nobody sees them."""
+        dropped = getattr(self.store, "dropped", None)
+        if dropped is None or any(type(each) is EpisodeStart for each in waiting):
+            return False
+        return bool(dropped([ids.to_bytes(episode_id)]))
 
     def find(self, ref: str) -> list[str]:
         """The ids a reference names."""
@@ -108,7 +120,8 @@ class LiveStore:
             return [each.id for each in self.episodes(Query(limit=before + 1))][before:]
         waiting = sorted(self._look())  # the journals first: what is sealed meanwhile is then in the store
         stored = self.store.find(ref)
-        return [*stored, *(each for each in waiting if ids.matches(ref, each) and each not in stored)]
+        more = [each for each in waiting if ids.matches(ref, each) and each not in stored]
+        return [*stored, *(each for each in more if not self._came_late(each, self._waiting(each)))]
 
     def resolve(self, ref: str) -> str:
         """The one id a reference names; raises ``EpisodeNotFound`` or ``AmbiguousEpisode``."""
@@ -148,7 +161,8 @@ class LiveStore:
                 last[event.writer] = max(event.n, last.get(event.writer, -1))
                 yield event
         except EpisodeNotFound:  # nothing of it is sealed yet
-            pass
+            if self._came_late(episode_id, waiting):
+                raise
         yield from (event for event in waiting if event.n > last.get(event.writer, -1))
 
     def follow(self, episode_id: str) -> Iterator[Event]:

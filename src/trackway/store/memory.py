@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 
 from blake3 import blake3
 
@@ -131,6 +131,10 @@ class MemoryStore:
             free = needed.difference(*self._needs.values()) & self._blobs.keys()
             size = sum(map(len, bodies)) + sum(len(self._blobs.pop(each)) for each in free)
             return Dropped(tuple(gone), len(bodies), len(free), size)
+
+    def dropped(self, among: Collection[bytes]) -> set[bytes]:
+        """Which of these ids, 16 bytes each, are of episodes that were dropped."""
+        return {each for each in among if ids.from_bytes(each) in self._dropped}
 
     def _check_not_dropped(self, ready: list[tuple[str, Encoded]]) -> None:
         for episode in {each for each, _ in ready} & self._dropped:
