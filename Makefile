@@ -1,12 +1,12 @@
 # `make demo` and `make test` set up everything they need on first use; all it takes is Python 3.11 or newer.
 .DEFAULT_GOAL := help
-.PHONY: help demo test faults check fix golden bench clean
+.PHONY: help demo test faults check fix golden bench bench-peers clean
 unexport PYTHONHOME PYTHONPATH
 SETUP := @sh scripts/setup
 BIN := .venv/bin
 
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s%s\n", $$1, $$2 }' Makefile
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s%s\n", $$1, $$2 }' Makefile
 
 demo: ## record an episode and read it back
 	$(SETUP) rich
@@ -38,10 +38,14 @@ golden: ## rewrite the golden files; review the difference
 	$(SETUP) dev
 	@$(BIN)/pytest -q --golden
 
-bench: ## the benchmarks, beside their peers
+bench: ## the benchmarks; ARGS="--doc docs/benchmarks.md" keeps the figures
 	$(SETUP) bench
-	@$(BIN)/python -m benchmarks
+	@$(BIN)/python -m benchmarks $(ARGS)
+
+bench-peers: ## beside other recorders, each installed apart; into docs/benchmarks.md, or as ARGS say
+	$(SETUP) bench
+	@$(BIN)/python -m benchmarks.side_by_side $(or $(ARGS),--doc docs/benchmarks.md)
 
 clean: ## remove everything made here, .venv too
-	@rm -rf .venv .venv-tools .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis build dist
+	@rm -rf .venv .venv-peers .venv-tools .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis build dist
 	@find . -name __pycache__ -type d -prune -exec rm -rf {} +

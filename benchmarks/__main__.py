@@ -1,4 +1,4 @@
-"""`python -m benchmarks [AREA ...] [--quick] [--steps N] [--json FILE]`: measure, print, sum up."""
+"""`python -m benchmarks [AREA ...] [--quick] [--steps N] [--json FILE] [--doc PAGE]`: measure, print, sum up."""
 
 import argparse
 import json
@@ -6,9 +6,10 @@ import time
 from importlib import import_module
 from pathlib import Path
 
-from benchmarks import machine, report
+from benchmarks import machine, page, report
 from benchmarks.measure import Options, compiled
 
+PART = "make bench"
 AREAS = ("record", "sustained", "kill", "read", "start")
 
 
@@ -19,6 +20,7 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true", help="few samples: does it run, not how fast is it")
     parser.add_argument("--steps", type=int, help="the size of the store that is read (6 events a step)")
     parser.add_argument("--json", type=Path, metavar="FILE", help="the same figures as JSON")
+    parser.add_argument("--doc", type=Path, metavar="PAGE", help="keep what is printed in this page")
     asked = parser.parse_args()
     if unknown := [each for each in asked.areas if each not in AREAS]:
         parser.error(f"no area {unknown[0]!r}: one of {', '.join(AREAS)}")
@@ -28,20 +30,27 @@ def main() -> None:
 
 def _run(asked: argparse.Namespace) -> None:
     options = Options(quick=asked.quick, steps=asked.steps)
-    about = machine.describe()
-    print(machine.line(about), flush=True)
-    print("a ratio says how trackway compares with what stands beside it in the same run", flush=True)
+    about, said = machine.describe(), []
+
+    def say(text: str) -> None:
+        said.append(text)
+        print(text, flush=True)
+
+    say(machine.line(about))
+    say("a ratio says how trackway compares with what stands beside it in the same run")
     tables, started = [], time.perf_counter()
     for area in AREAS:
         if area in asked.areas or not asked.areas:
             for table in import_module(f"benchmarks.{area}").run(options):
                 tables.append(table)
-                print(report.text(table), f"\n  ({_now(started)})", flush=True)
-    print(report.summary(tables))
+                say(f"{report.text(table)}\n  ({_now(started)})")
+    say(report.summary(tables))
     if options.quick:
-        print("\n--quick: too few samples to judge anything by")
+        say("\n--quick: too few samples to judge anything by")
     if asked.json:
         asked.json.write_text(json.dumps({"machine": about, "tables": [each.plain() for each in tables]}, indent=1))
+    if asked.doc:
+        page.write(asked.doc, PART, page.printed("\n".join(said)))
 
 
 def _now(started: float) -> str:

@@ -8,11 +8,13 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 from benchmarks import peers, workload
-from benchmarks.measure import Options, apart, scratch
+from benchmarks.measure import Options, answer_alone, apart, scratch
 from benchmarks.report import Beside, Row, Table, Target
 from benchmarks.sustained import read_back
 
@@ -36,29 +38,47 @@ def _told(outcomes: list[tuple[int, int]]) -> str:
 def _killed(peer: str, after: int) -> tuple[int, int]:
     """Steps lost, and steps acknowledged. A step that is there twice makes reading fail."""
     with scratch() as folder:
-        episodes = after * 3 // workload.EPISODE
-        command = [sys.executable, "-m", "benchmarks.kill", peer, folder, str(episodes)]
-        process = subprocess.Popen(command, stdout=subprocess.PIPE)
-        assert process.stdout is not None
-        acked = len(process.stdout.read(after))
-        process.send_signal(signal.SIGKILL)
-        acked += len(process.stdout.read())
-        process.wait()
+        episodes = episodes_for(after)
+        acked = acknowledged([sys.executable, *process(peer, folder, episodes)], after)
         return max(0, acked - apart(read_back, peer, folder, episodes)), acked
 
 
-def record_until_killed(peer: str, folder: Path, episodes: int) -> None:
+def episodes_for(after: int) -> int:
+    """More than will be recorded by then."""
+    return max(1, after * 3 // workload.EPISODE)
+
+
+def process(peer: str, folder: Path, episodes: int, rest: float = 0.0) -> list[str]:
+    """What a Python is told in order to record until it is killed."""
+    return ["-m", "benchmarks.kill", peer, str(folder), str(episodes), str(rest)]
+
+
+def acknowledged(command: list[str], after: int, **more: Any) -> int:
+    """Kill the process once it has been promised so many steps; how many it had been promised by then."""
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, **more)
+    assert process.stdout is not None
+    acked = len(process.stdout.read(after))
+    process.send_signal(signal.SIGKILL)
+    acked += len(process.stdout.read())
+    process.wait()
+    if acked < after:
+        raise ValueError(f"{' '.join(command)}: ended after {acked} of {after} steps, by itself")
+    return acked
+
+
+def record_until_killed(peer: str, folder: Path, episodes: int, rest: float) -> None:
     """The process that is killed."""
-    plan = workload.plan(episodes)
+    answer = answer_alone()
+
+    def said(_: int) -> None:
+        os.write(answer, b".")
+        if rest:
+            time.sleep(rest)
+
     recorder = peers.load(peer).Recorder(folder)
-    for number, steps in enumerate(plan):
-        recorder.begin(number)
-        for each in steps:
-            recorder.step(each, workload.messages([each], history=False))
-            os.write(1, b".")
-        recorder.end(number)
+    peers.drive(recorder, workload.calls(episodes), said)
     signal.pause()
 
 
 if __name__ == "__main__":
-    record_until_killed(sys.argv[1], Path(sys.argv[2]), int(sys.argv[3]))
+    record_until_killed(sys.argv[1], Path(sys.argv[2]), int(sys.argv[3]), float(sys.argv[4]))

@@ -67,6 +67,19 @@ def settle() -> None:
     gc.freeze()
 
 
+def one_core() -> None:
+    """Stay on one core from here on: a figure for one is not helped by the others."""
+    if hasattr(os, "sched_setaffinity"):
+        os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
+
+
+def answer_alone() -> int:
+    """What was stdout, for a process's answer alone: whatever else is printed from here on goes to stderr."""
+    answer = os.dup(1)
+    os.dup2(2, 1)
+    return answer
+
+
 def timed(pairs: Iterable[tuple[Callable[[Any], Any], Any]], rest: float = 0.0) -> list[int]:
     """The time of each ``call(item)``; with ``rest`` the calls start that many seconds apart, asleep in between."""
     clock, samples = time.perf_counter_ns, []

@@ -37,10 +37,10 @@ _HOT_TARGET = {"text": 4.0, "user": 4.0, "tool_call": 8.0}
 
 def run(options: Options) -> Iterator[Table]:
     """Every condition, a table each."""
-    yield _hot(options)
+    yield hot(options)
     yield _steps(options)
     yield _paced(options)
-    yield _busy(options)
+    yield busy(options)
     yield _processes(options)
     yield _acks(options)
 
@@ -77,13 +77,9 @@ def at_a_pace(sink: str, folder: Path, count: int, rate: float, busy: bool = Fal
 def a_step(peer: str, folder: Path, episodes: int, history: bool = False) -> Latency:
     """Whole steps in a tight loop; with history, each call carries the conversation so far, up to 150 messages."""
     recorder, samples = peers.load(peer).Recorder(folder), []
-    plan = [(number, [(each, workload.messages(steps[: i + 1], history=history)) for i, each in enumerate(steps)])
-            for number, steps in enumerate(workload.plan(episodes))]  # fmt: skip
+    plan = workload.calls(episodes, history=history)
     settle()
-    for number, steps in plan:
-        recorder.begin(number)
-        samples += timed((lambda pair: recorder.step(*pair), pair) for pair in steps)
-        recorder.end(number)
+    peers.drive(recorder, plan, samples.append)
     recorder.close()
     return latency(samples[workload.EPISODE :] or samples)  # the first episode is the warm-up
 
@@ -105,8 +101,8 @@ def _rounds(count: int, function: Callable[..., Any], name: str, *args: Any) -> 
     return found
 
 
-def _hot(options: Options) -> Table:
-    names = (*_OURS, "os.write", "SQLite txn")
+def hot(options: Options, names: Sequence[str] = (*_OURS, "os.write", "SQLite txn")) -> Table:
+    """Each kind of event in a tight loop."""
     rounds = {each: _rounds(options.size(3, 1), in_loop, each, options.size(10_000, 300)) for each in names}
     rows = []
     for kind in KINDS:
@@ -137,8 +133,10 @@ def _paced(options: Options) -> Table:
     )
 
 
-def _busy(options: Options) -> Table:
-    names = (*_OURS, "os.write", "os.write, synced", "SQLite txn", "SQLite queue")
+def busy(
+    options: Options, names: Sequence[str] = (*_OURS, "os.write", "os.write, synced", "SQLite txn", "SQLite queue")
+) -> Table:
+    """Events now and then, beside a thread that never stops computing; a plain write that is synced is among them."""
     found = _at_a_pace(options, names, options.size(400, 20), busy=True)
     ours, theirs = found["trackway"].p99, found["os.write, synced"].p99
     target = Target("p99 ≤ 250 µs, ≥ 30x better than os.write", ours <= 250 and theirs / ours >= 30)

@@ -1,6 +1,6 @@
 """Rows, tables, and the summary: the measured value, what stands beside it, the ratio, the target, met or not."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 from benchmarks.measure import short
@@ -74,6 +74,12 @@ def summary(tables: Iterable[Table]) -> str:
     lines = [("", "target", "measured", "")]
     lines += [(row.what, target.text, row.value, target.told()) for row, target in rows]
     return f"\nsummary: {sum(target.met for _, target in rows)} of {len(rows)} targets met\n{_aligned(lines)}"
+
+
+def markdown(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """A table for a page."""
+    lines = [header, ["---"] * len(header), *rows]
+    return "\n".join(f"| {' | '.join(each.replace('|', '/') for each in line)} |" for line in lines)
 
 
 def _aligned(lines: list[tuple[str, ...]]) -> str:

@@ -5,7 +5,6 @@ journal gone and the log checkpointed. Afterwards a process of its own reads bac
 """
 
 import json
-import os
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,7 +12,7 @@ from statistics import median
 from typing import Any, NamedTuple
 
 from benchmarks import peers, workload
-from benchmarks.measure import Options, apart, scratch, settle, short, size_of
+from benchmarks.measure import Options, apart, one_core, scratch, settle, short, size_of
 from benchmarks.report import Beside, Row, Table, Target
 
 Plan = list[list[tuple[workload.Step, list[Any]]]]
@@ -43,13 +42,9 @@ def run(options: Options) -> Iterator[Table]:
 
 def record_all(peer: str, folder: Path, episodes: int, history: bool) -> tuple[float, float]:
     """Record on one core; steps a second, and with history the bytes a step has as JSON."""
-    plan = [
-        [(each, workload.messages(steps[: i + 1], history=history)) for i, each in enumerate(steps)]
-        for steps in workload.plan(episodes)
-    ]
+    plan = workload.calls(episodes, history=history)
     raw = sum(len(json.dumps(pair)) for steps in plan for pair in steps) if history else 0
-    if hasattr(os, "sched_setaffinity"):
-        os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
+    one_core()
     with scratch() as other:
         _record(peer, other, plan[:20])  # the warm-up
     settle()
@@ -91,25 +86,41 @@ def _outcome(peer: str, episodes: int, rounds: int = 1, history: bool = False) -
     return Outcome(*(median(column) for column in zip(*found, strict=True)))
 
 
+SHORT, LONG = 800, 1000  # bytes a step, without and with the history in each call
+
+
+def speed_target(rate: float, *, whole: bool) -> Target:
+    """Steps a second, if every one of them is there."""
+    return Target("≥ 20,000 steps/s", whole and rate >= 20_000)
+
+
+def weight_target(weight: float, limit: int, *, whole: bool) -> Target:
+    """Bytes a step, if every one of them is there."""
+    return Target(f"≤ {limit:,}", whole and weight <= limit)
+
+
+def share_row(share: float) -> Row:
+    """What is left of calls that repeat their context."""
+    return Row("of the JSON of such calls", f"{share:.1%}", target=Target("≤ 3 %", share <= 0.03))
+
+
 def _speed(found: dict[str, Outcome]) -> Table:
     ours = found["trackway"]
     beside = tuple(Beside(each, str(found[each]), ours.rate / found[each].rate) for each in found if each != "trackway")
     kept = all(found[each].kept == 1 for each in ("trackway", "trackway, append"))
-    target = Target("≥ 20,000 steps/s", kept and ours.rate >= 20_000)
-    row = Row("sustained, sealed", str(ours), beside, target, ours._asdict())
+    row = Row("sustained, sealed", str(ours), beside, speed_target(ours.rate, whole=kept), ours._asdict())
     return Table("sustained on one core, until closed, every step read back", (row,))
 
 
 def _weight(short_calls: dict[str, Outcome], long_calls: dict[str, Outcome]) -> Table:
     rows = []
-    for what, found, limit in (("bytes a step", short_calls, 800), ("bytes a step, full history", long_calls, 1000)):
+    for what, found, limit in (("bytes a step", short_calls, SHORT), ("bytes a step, full history", long_calls, LONG)):
         ours = found["trackway"]
         beside = tuple(_weighed(each, found[each], ours) for each in found if each != "trackway")
-        target = Target(f"≤ {limit:,}", ours.kept == 1 and ours.bytes <= limit)
+        target = weight_target(ours.bytes, limit, whole=ours.kept == 1)
         rows.append(Row(what, short(ours.bytes), beside, target, ours._asdict()))
     ours = long_calls["trackway"]
-    share = ours.bytes / ours.raw
-    rows.append(Row("of the JSON of such calls", f"{share:.1%}", target=Target("≤ 3 %", share <= 0.03)))
+    rows.append(share_row(ours.bytes / ours.raw))
     return Table("on the disk, after close", tuple(rows))
 
 

@@ -55,6 +55,13 @@ def messages(steps: Sequence[Step], *, history: bool) -> list[dict[str, Any]]:
     return sent
 
 
+def calls(episodes: int, *, history: bool = False) -> list[list[tuple[Step, list[dict[str, Any]]]]]:
+    """Episodes of steps, each with what its model is sent."""
+    return [
+        [(each, messages(steps[: i + 1], history=history)) for i, each in enumerate(steps)] for steps in plan(episodes)
+    ]
+
+
 def genai_input(sent: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
     """The messages in the form OpenTelemetry's conventions for generative models give them."""
     return [{"role": each["role"], "parts": _parts(each)} for each in sent]

@@ -56,3 +56,13 @@ def test_an_unknown_area_is_misuse(bench):
 
     assert done.returncode == 2
     assert "record" in done.stderr
+
+
+def test_what_is_printed_is_kept_in_a_page(bench, tmp_path):
+    """`--doc` puts it between two comments of the page, as it was printed."""
+    page = tmp_path / "page.md"
+    page.write_text("<!-- begin: make bench (generated) -->\n<!-- end: make bench -->", encoding="utf-8")
+    done = bench("kill", "--doc", page)
+
+    assert done.returncode == 0, done.stderr
+    assert f"```text\n{done.stdout.strip()}\n```" in page.read_text(encoding="utf-8")

@@ -12,14 +12,15 @@ from benchmarks.workload import genai_input, genai_output
 class Recorder:
     """Two spans a step, inside one per episode."""
 
+    processor = "BatchSpanProcessor"
+
     def __init__(self, folder):
         from opentelemetry.exporter.otlp.json.file.trace_exporter import FileSpanExporter
-        from opentelemetry.sdk.trace import TracerProvider
-        from opentelemetry.sdk.trace.export import BatchSpanProcessor
+        from opentelemetry.sdk.trace import TracerProvider, export
 
         exporter = FileSpanExporter(str(Path(folder, "spans.jsonl")))
         self._provider = TracerProvider()
-        self._provider.add_span_processor(BatchSpanProcessor(exporter))
+        self._provider.add_span_processor(getattr(export, self.processor)(exporter))
         self._tracer = self._provider.get_tracer("bench")
 
     def begin(self, number):

@@ -10,11 +10,11 @@ from benchmarks.workload import genai_input, genai_output
 INSERT = "INSERT INTO ev (ep, i, k, body) VALUES (?, ?, ?, ?)"
 
 
-def connect(folder):
+def connect(folder, synchronous="NORMAL"):
     """A connection in which every statement commits."""
     connection = sqlite3.connect(Path(folder, "log.db"), isolation_level=None, timeout=60, check_same_thread=False)
     connection.execute("PRAGMA journal_mode=WAL")
-    connection.execute("PRAGMA synchronous=NORMAL")
+    connection.execute(f"PRAGMA synchronous={synchronous}")
     connection.execute("CREATE TABLE IF NOT EXISTS ev (id INTEGER PRIMARY KEY, ep INT, i INT, k TEXT, body TEXT)")
     connection.execute("CREATE INDEX IF NOT EXISTS ev_ep ON ev (ep, i)")
     return connection
@@ -30,8 +30,10 @@ def rows(step, messages):
 class Recorder:
     """Inserts rows."""
 
+    synchronous = "NORMAL"
+
     def __init__(self, folder):
-        self._connection = connect(folder)
+        self._connection = connect(folder, self.synchronous)
 
     def begin(self, number):
         """Nothing to do."""

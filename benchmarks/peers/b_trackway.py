@@ -10,9 +10,10 @@ class Recorder:
     """One step is six events: the request and its result, thought, text, the tool's call and its result."""
 
     journal = "mmap"
+    ack = "process"
 
     def __init__(self, folder):
-        self._recorder = trackway.Recorder(home=folder, journal=self.journal)
+        self._recorder = trackway.Recorder(home=folder, journal=self.journal, ack=self.ack)
         self._episode = None
 
     def begin(self, number):
