@@ -8,6 +8,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -17,6 +18,8 @@ from benchmarks import peers, workload
 from benchmarks.measure import Options, answer_alone, apart, scratch
 from benchmarks.report import Beside, Row, Table, Target
 from benchmarks.sustained import read_back
+
+LIMIT_S = 400  # for what takes a minute at most
 
 
 def run(options: Options) -> Iterator[Table]:
@@ -57,12 +60,15 @@ def acknowledged(command: list[str], after: int, **more: Any) -> int:
     """Kill the process once it has been promised so many steps; how many it had been promised by then."""
     process = subprocess.Popen(command, stdout=subprocess.PIPE, **more)
     assert process.stdout is not None
+    too_long = threading.Timer(LIMIT_S, process.kill)
+    too_long.start()
     acked = len(process.stdout.read(after))
-    process.send_signal(signal.SIGKILL)
+    process.kill()
     acked += len(process.stdout.read())
     process.wait()
+    too_long.cancel()
     if acked < after:
-        raise ValueError(f"{' '.join(command)}: ended after {acked} of {after} steps, by itself")
+        raise ValueError(f"{' '.join(command)}: ended by itself or stood still, after {acked} of {after} steps")
     return acked
 
 

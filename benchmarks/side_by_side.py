@@ -24,7 +24,6 @@ from benchmarks.workload import EPISODE
 NAMES = [each for each in peers.NAMES if each not in (peers.OURS, "SQLite queue")]
 PART = "make bench-peers"
 _PACE = 40  # steps a second
-_LIMIT_S = 400
 
 
 class Failed(Exception):
@@ -94,9 +93,11 @@ class Contender:
     ) -> dict[str, Any]:
         command = [self._python, "-m", "benchmarks.peers.alone", what, self.name, str(folder), str(episodes), history]
         try:
-            done = subprocess.run(command, env=environ, capture_output=True, text=True, timeout=_LIMIT_S, check=False)
+            done = subprocess.run(
+                command, env=environ, capture_output=True, text=True, timeout=kill.LIMIT_S, check=False
+            )
         except subprocess.TimeoutExpired:
-            raise Failed(self.name, f"took more than {_LIMIT_S} s") from None
+            raise Failed(self.name, f"took more than {kill.LIMIT_S} s") from None
         if done.returncode:
             raise Failed(self.name, _last_line(done.stderr) or f"exit {done.returncode}")
         return json.loads(done.stdout)

@@ -134,7 +134,7 @@ def read(folder):
 
 
 def weigh(folder):
-    """The archive: the database is let go of when the task ends."""
+    """The archive: the database is gone when the task ends, what else is left is a log for its developers."""
     return sum(each.stat().st_size for each in _logs(folder))
 
 
