@@ -22,12 +22,12 @@ from typing import Final, NamedTuple
 
 from trackway.errors import BadSetting, StoreDamaged, StoreUnavailable
 from trackway.schema import ids
-from trackway.store import record, system, tail
+from trackway.store import parts, record, system, tail
 from trackway.store.home import Home
 from trackway.store.journal import Finished
 from trackway.store.live import LiveStore
 from trackway.store.progress import Progress, silent
-from trackway.store.record import EVENT, SEGMENT_HEADER, Position
+from trackway.store.record import EVENT, SEGMENT_HEADER, Position, Record
 from trackway.store.sealer import Sealed, Sealer
 from trackway.store.sqlite import SqliteStore
 from trackway.store.tail import Piece, Tails, WriterFolder
@@ -135,15 +135,15 @@ def _beside(path: Path) -> tuple[Path, Path]:
 @contextlib.contextmanager
 def _work_folder(target: Path) -> Iterator[Home]:
     """A folder beside the target, ours alone, laid out like a home; those of backups that were killed are swept up."""
-    prefix = f".{target.name}."
-    for left in target.parent.glob(f"{prefix}*.part"):
-        if not system.is_locked(left / "lock"):
-            shutil.rmtree(left, ignore_errors=True)
-    work = Home(Path(tempfile.mkdtemp(prefix=prefix, suffix=".part", dir=target.parent)))
-    descriptor = system.open_lock(work.path / "lock")
+    parts.sweep(target.parent)
+    work = Home(Path(tempfile.mkdtemp(prefix=f".{target.name}.", suffix=parts.SUFFIX, dir=target.parent)))
+    descriptor = system.open_lock(work.path / parts.LOCK)
     try:
         system.lock(descriptor, exclusive=True, wait=True)
         yield work
+    except OSError as error:
+        system.name_place(error, target)
+        raise
     finally:
         shutil.rmtree(work.path, ignore_errors=True)
         os.close(descriptor)
@@ -200,7 +200,8 @@ def _copy(store: SqliteStore, path: Path, progress: Progress) -> None:
         except sqlite3.OperationalError as error:
             if thrown:
                 raise thrown[0] from error
-            raise StoreUnavailable(f"copying {store.path}: {error}", hint="make room", path=path) from error
+            said = f"copying {store.path} into {path.parent.parent}: {error}"
+            raise StoreUnavailable(said, hint="make room, or name another place", path=path) from error
         except sqlite3.DatabaseError as error:
             raise StoreDamaged(f"{store.path}: {error}", hint="trackway verify", path=store.path) from error
         finally:
@@ -219,7 +220,7 @@ def _count_live(live: LiveStore) -> tuple[Counts, int]:
     assert isinstance(live.store, SqliteStore)
     counts, new, waiting = _count(live.store), 0, 0
     for episode in tails.episodes():
-        waiting += sum(each.type == EVENT for found in tails.of(episode) for each in found)
+        waiting += sum(isinstance(each, Record) for found in tails.of(episode) for each in found)
         new += not live.store.find(ids.from_bytes(episode))
     return counts._replace(episodes=counts.episodes + new, events=counts.events + waiting), waiting
 

@@ -47,10 +47,11 @@ def _claim(home: Home, about: dict[str, Any], writer: str) -> Claim:
     hidden.path.mkdir(mode=system.FOLDER_MODE)
     descriptor = system.open_lock(hidden.lock)
     try:
-        system.lock(descriptor, exclusive=True, wait=True)
+        # Whoever could not lock says so: that nobody holds it does not make it a dead one's.
+        locked = system.try_lock(descriptor, exclusive=True, wait=True) is not None
         card = system.create_file(hidden.about)
         try:
-            os.write(card, json.dumps({"writer": writer, **about}).encode())
+            os.write(card, json.dumps({"writer": writer, "locked": locked, **about}).encode())
         finally:
             os.close(card)
         folder = home.journal(writer)

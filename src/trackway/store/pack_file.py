@@ -17,7 +17,7 @@ from typing import BinaryIO, Final, cast
 import zstandard
 
 from trackway.errors import BadSetting
-from trackway.store import system
+from trackway.store import parts, system
 from trackway.store.live import LiveStore
 from trackway.store.pack import Done, Packed, nobody, pack
 
@@ -33,15 +33,19 @@ def pack_to(live: LiveStore, episode_id: str, path: Path, *, replace: bool = Fal
             return pack(live, episode_id, out, done=done)
     if not replace and os.path.lexists(path):
         raise _taken(path)
-    part = path.with_name(f".{path.name}.{os.getpid()}-{threading.get_ident()}.part")
-    part.unlink(missing_ok=True)  # left by a dead process that had our number
+    parts.sweep(path.parent)
+    part = path.with_name(f".{path.name}.{os.getpid()}-{threading.get_ident()}{parts.SUFFIX}")
     try:
         with os.fdopen(system.create_file(part), "wb") as file:
+            system.lock(file.fileno(), exclusive=True, wait=False)
             with _compressed(file, path) as out:
                 packed = pack(live, episode_id, out, done=done)
             file.flush()
             os.fsync(file.fileno())
         _give_name(part, path, replace=replace)
+    except OSError as error:
+        system.name_place(error, path)
+        raise
     finally:
         part.unlink(missing_ok=True)
     system.sync_folder(path.parent)

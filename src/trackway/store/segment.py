@@ -189,7 +189,7 @@ class AppendedSegment:
             while done < len(body):
                 done += self._write(self._descriptor, body[done:])
         except OSError as error:
-            system.name_place(error, self.path)
+            system.name_place(error, self.path.parent)
             raise
 
     def settle(self) -> record.Record | None:

@@ -27,6 +27,9 @@ NO_MAPPING: Final = frozenset({errno.ENODEV, errno.EOPNOTSUPP, errno.ENOSYS, err
 NO_ROOM: Final = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
 """What a disk, a quota or a limit on file sizes answers that has nothing left."""
 
+NO_LOCKS: Final = frozenset({errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP})
+"""What a file system answers that has no locks."""
+
 try:
     import fcntl
 except ImportError:  # pragma: no cover  Windows has no flock; the whole journal directory is one process's own there
@@ -47,15 +50,19 @@ def make_folder(path: Path) -> None:
 
 def create_file(path: Path, size: int = 0) -> int:
     """A new file, never an existing one, with ``size`` bytes really allocated: a full disk says so here, not later."""
-    descriptor = os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR | os.O_CLOEXEC, FILE_MODE)
-    if size:
-        try:
-            os.posix_fallocate(descriptor, 0, size)
-        except BaseException as error:
-            name_place(error, path)
-            os.close(descriptor)
-            path.unlink(missing_ok=True)
-            raise
+    try:
+        descriptor = os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR | os.O_CLOEXEC, FILE_MODE)
+        if size:
+            try:
+                os.posix_fallocate(descriptor, 0, size)
+            except BaseException:
+                os.close(descriptor)
+                path.unlink(missing_ok=True)
+                raise
+    except OSError as error:
+        error.filename = None
+        name_place(error, path.parent)  # a file that was not made is nowhere; and one reason is said once
+        raise
     return descriptor
 
 
@@ -134,13 +141,23 @@ def open_lock(path: Path) -> int:
 
 
 def lock(descriptor: int, *, exclusive: bool, wait: bool) -> bool:
-    """Take an advisory lock that dies with its last holder; False where another has it and we may not wait."""
+    """Take an advisory lock that dies with its last holder; False where another has it and we may not wait.
+
+    Where there are no locks nobody else has it: recording goes on, and ``is_locked`` takes everybody for alive.
+    """
+    return try_lock(descriptor, exclusive=exclusive, wait=wait) is not False
+
+
+def try_lock(descriptor: int, *, exclusive: bool, wait: bool) -> bool | None:
+    """``lock``, but None where this file system, or this platform, has no locks."""
     if fcntl is None:
-        return True
+        return None
     mode = (fcntl.LOCK_EX if exclusive else fcntl.LOCK_SH) | (0 if wait else fcntl.LOCK_NB)
     try:
         fcntl.flock(descriptor, mode)
     except OSError as error:
+        if error.errno in NO_LOCKS:
+            return None
         if error.errno in (errno.EWOULDBLOCK, errno.EACCES):
             return False
         raise
@@ -160,7 +177,7 @@ def is_locked(path: Path) -> bool:
             raise
         return True
     try:
-        return not lock(descriptor, exclusive=False, wait=False)
+        return try_lock(descriptor, exclusive=False, wait=False) is not True
     finally:
         os.close(descriptor)
 

@@ -19,7 +19,7 @@ from trackway.schema.version import JOURNAL
 from trackway.store import record, system
 from trackway.store.home import Home, JournalFolder
 from trackway.store.journal import Finished
-from trackway.store.record import SEGMENT_HEADER, Position, Record
+from trackway.store.record import EPISODE, SEGMENT_HEADER, Position, Record
 
 
 class WriterFolder(NamedTuple):
@@ -47,6 +47,7 @@ def writers(home: Home, store_key: str | None = None) -> list[WriterFolder]:
         folder = home.journal(name)
         alive = system.is_locked(folder.lock)
         about = read_about(folder)
+        alive = alive or about.get("locked") is False
         # A writer that lost its card (a power cut came before it reached the disk) meant the home's own store.
         if about.get("own", "store" not in about):  # wherever the home is by now
             about["store"] = home.store_key
@@ -131,11 +132,31 @@ def read(piece: Piece) -> bytes:
     return body
 
 
+class Part(NamedTuple):
+    """A part of a blob, left where it is: a reader does not hold what nobody asked for."""
+
+    path: Path
+    start: int
+    end: int
+    episode: bytes
+    number: int
+    last: bool
+
+    def read(self) -> bytes:
+        """Its bytes; raises ``FileNotFoundError`` once it is sealed and gone from here."""
+        with self.path.open("rb") as file:
+            file.seek(self.start)
+            found = record.record_at(file.read(self.end - self.start), 0, self.start)
+        if found is None or found.episode != self.episode:  # sealed, pruned, and overwritten since
+            raise FileNotFoundError(errno.ENOENT, "no longer in the journal", str(self.path))
+        return record.unpack_blob_part(found.body)[2]
+
+
 class Tail:
     """One writer's records behind the sealed position, by episode; each call of ``advance`` reads only what is new."""
 
     def __init__(self) -> None:
-        self.records: dict[bytes, list[tuple[Position, Record]]] = {}
+        self.records: dict[bytes, list[tuple[Position, Record | Part]]] = {}
         self._read = record.START
 
     def advance(self, writer: WriterFolder, sealed: Position) -> None:
@@ -161,9 +182,16 @@ class Tail:
             record.live_records(body, start) if alive else itertools.starmap(Record, record.scan(body, start).records)
         )
         for each in found:
-            place = Position(activation, each.start)
-            self.records.setdefault(each.episode, []).append((place, each))
+            place, kept = Position(activation, each.start), _kept(path, each)
+            self.records.setdefault(each.episode, []).append((place, kept))
             self._read = Position(activation, each.end)
+
+
+def _kept(path: Path, each: Record) -> Record | Part:
+    if each.type != record.BLOB_PART:
+        return each
+    number, last, _ = record.unpack_blob_part(each.whole[EPISODE : EPISODE + record.BLOB_HEADER])
+    return Part(path, each.start, each.end, each.episode, number, last)
 
 
 class Tails:
@@ -191,8 +219,8 @@ class Tails:
         """The episodes that have something in the tail of a living writer."""
         return {episode for writer in self.alive & self._known.keys() for episode in self._known[writer].records}
 
-    def of(self, episode: bytes) -> Iterator[list[Record]]:
-        """The records of an episode, one list per writer."""
+    def of(self, episode: bytes) -> Iterator[list[Record | Part]]:
+        """The records of an episode, one list per writer; parts of blobs by where they are."""
         for each in self._known.values():
             if episode in each.records:
                 yield [found for _, found in each.records[episode]]
