@@ -14,6 +14,7 @@ from click.testing import CliRunner
 import trackway
 from trackway.cli import main
 from trackway.errors import BadSetting, PackRefused, StoreDamaged
+from trackway.schema.version import STORE
 from trackway.store.choice import Criteria
 from trackway.store.inflated import Inflated
 from trackway.store.prune import prune
@@ -150,7 +151,7 @@ def test_looking_at_an_older_store_leaves_it_as_it_is(tmp_path: Path) -> None:
     with trackway.Recorder(store=copy) as recorder:
         recorder.start("new").end()
     connection = sqlite3.connect(copy)
-    assert connection.execute("PRAGMA user_version").fetchone() == (2,)
+    assert connection.execute("PRAGMA user_version").fetchone() == (STORE,)
     connection.close()
 
 

@@ -13,8 +13,9 @@ from trackway.schema import events as kinds
 from trackway.schema import ids
 from trackway.schema.canonical import hash_bytes
 from trackway.schema.episode import EpisodeSummary, fold
+from trackway.schema.version import SCHEMA
 from trackway.store.base import Batch
-from trackway.store.frames import Packer, check
+from trackway.store.frames import BOUND, Packer, check, check_at, mark_of
 from trackway.store.home import Home
 from trackway.store.memory import MemoryStore
 from trackway.store.record import BLOB_PART, Record, meta_of, pack_blob_part
@@ -163,7 +164,7 @@ def test_a_frame_that_is_gone(store):
 
 def test_a_frame_of_another_content(store):
     """Bytes that are sound and hold another number of events, or no events, are found."""
-    body = Packer().pack([b"\x80"] * 3, [1] * 3)
+    body = Packer().pack([b"\x80"] * 3, [1] * 3).bound(1, 0)
     break_it(store, "UPDATE frames SET body = ?, checksum = ? WHERE first_seq = 0", body.body, body.checksum)
     assert damage(store, ENDED) == [("their frame holds 3 events", 0, 1023)]
 
@@ -175,7 +176,9 @@ def test_a_frame_of_another_content(store):
 
 def test_flags_that_do_not_fit(store):
     """A frame that refers to blobs and does not say so would be read as something else."""
-    break_it(store, "UPDATE frames SET flags = 0 WHERE first_seq = 2048")
+    [(body,)] = store._rows("SELECT body FROM frames WHERE first_seq = 2048", ())
+    checksum = check_at(body, 1, seq=2048, mark=mark_of(0, SCHEMA))
+    break_it(store, "UPDATE frames SET flags = ?, checksum = ? WHERE first_seq = 2048", BOUND, checksum)
 
     assert damage(store, ENDED) == [("its flags are 0, its bytes need 2", 2106, 2106)]
     assert readable(store, ENDED) == (2107, 2108)

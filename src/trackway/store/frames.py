@@ -1,6 +1,7 @@
 """Events of one episode, packed: a msgpack array, compressed with zstd, checksummed.
 
-The array is made by joining the events' own bytes, so nothing is encoded twice, and is decoded by one call into C.
+The array is made by joining the events' own bytes, so nothing is encoded twice, and is decoded by one call into C. The
+checksum is seeded with the place: whole bytes that turn up under another episode, number or flag are not believed.
 """
 
 from __future__ import annotations
@@ -22,6 +23,13 @@ FULL_EVENTS: Final = 1024
 _LEVEL: Final = 3
 _ARRAY32: Final = b"\xdd"
 _SIGN: Final = 1 << 63
+_ALL: Final = (1 << 64) - 1
+_EPISODES: Final = 0x9E3779B97F4A7C15
+_SEQS: Final = 0xC2B2AE3D27D4EB4F
+_CODEC: Final = 0xFF
+BOUND: Final = 1 << 8
+"""Beside the codec's flags: the checksum is seeded with the place. Formats 1 and 2 wrote without."""
+
 PLAIN_MARK: Final = SCHEMA
 """The mark of an event of this schema that needs no care."""
 
@@ -34,6 +42,11 @@ class Frame(NamedTuple):
     flags: int
     schema: int
     checksum: int
+
+    def bound(self, episode: int, seq: int) -> Frame:
+        """The same, to be believed in this place only."""
+        checksum = check_at(self.body, episode, seq=seq, mark=mark_of(self.flags, self.schema))
+        return self._replace(flags=self.flags | BOUND, checksum=checksum)
 
 
 def array_of(bodies: Sequence[bytes]) -> bytes:
@@ -61,6 +74,33 @@ def check(body: bytes) -> int:
     return signed(xxh3_64_intdigest(body))
 
 
+def check_at(body: bytes, episode: int, *, seq: int, mark: int) -> int:
+    """The checksum of events in their place: the number of their episode's row, of their first event, their mark."""
+    return signed(xxh3_64_intdigest(body, (episode * _EPISODES + seq * _SEQS + mark) & _ALL))
+
+
+def is_intact(frame: Frame, episode: int, seq: int) -> bool:
+    """Whether the bytes, of a frame or of a tail row, are what was stored in this place."""
+    body, _, flags, schema, checksum = frame
+    if type(body) is not bytes or type(flags) is not int or type(schema) is not int:
+        return False  # a damaged page has other types
+    if flags & BOUND:
+        return check_at(body, episode, seq=seq, mark=mark_of(flags & _CODEC, schema)) == checksum
+    return check(body) == checksum
+
+
+def believed(frame: Frame, episode: int, seq: int, *, where: str = "it") -> Frame:
+    """The frame with the codec's flags alone; raises ``StoreDamaged`` where it is not what was stored here."""
+    if not is_intact(frame, episode, seq):
+        raise damaged(f"the checksum of {where} does not hold", where=where)
+    return frame._replace(flags=frame.flags & _CODEC)
+
+
+def damaged(what: str, **operands: object) -> StoreDamaged:
+    """Something stored that is not what it was."""
+    return StoreDamaged(what, hint="trackway verify tells how far it goes", **operands)
+
+
 class Packer:
     """Packs and unpacks frames. The library's objects serve one thread at a time, hence the lock."""
 
@@ -79,10 +119,11 @@ class Packer:
         return Frame(body, len(bodies), flags, schema, check(body))
 
     def unpack(self, frame: Frame, *, where: str, hook: ExtHook = exact_hook) -> list[Event]:
-        """Its events; raises ``StoreDamaged`` where the bytes are not what was stored."""
-        return decode_array(
-            self.inflate(frame.body, frame.checksum, where), flags=frame.flags, schema=frame.schema, hook=hook
-        )
+        """The events of a frame that is believed; raises ``StoreDamaged`` where there are not so many."""
+        events = decode_array(self.expand(frame.body, where), flags=frame.flags, schema=frame.schema, hook=hook)
+        if len(events) != frame.n:
+            raise damaged(f"{where} holds {len(events)} events, not {frame.n}", where=where)
+        return events
 
     def deflate(self, body: bytes) -> bytes:
         """Compressed bytes, for blobs."""
@@ -91,10 +132,14 @@ class Packer:
 
     def inflate(self, body: bytes, checksum: int, where: str) -> bytes:
         """The bytes back, once their checksum holds."""
-        if check(body) != checksum:
-            raise StoreDamaged(f"the checksum of {where} does not hold", hint="trackway doctor", where=where)
+        if type(body) is not bytes or check(body) != checksum:
+            raise damaged(f"the checksum of {where} does not hold", where=where)
+        return self.expand(body, where)
+
+    def expand(self, body: bytes, where: str) -> bytes:
+        """The bytes back, their checksum known to hold."""
         try:
             with self._lock:
                 return self._decompressor.decompress(body)
         except zstandard.ZstdError as error:
-            raise StoreDamaged(f"{where} does not decompress: {error}", hint="trackway doctor", where=where) from error
+            raise damaged(f"{where} does not decompress: {error}", where=where) from error

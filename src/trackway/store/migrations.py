@@ -12,6 +12,7 @@ from typing import Final
 
 from trackway.errors import NotAStore, StoreTooNew
 from trackway.schema.version import STORE
+from trackway.store.sums import with_sum
 
 APPLICATION_ID: Final = 0x54524B57  # "TRKW"
 
@@ -91,7 +92,16 @@ CREATE INDEX tools_of_episode ON episode_tools (episode);
 CREATE INDEX tags_of_episode ON episode_tags (episode);
 """
 
-MIGRATIONS: Final = (_M001, _M002)
+# 3: a flipped bit is never taken for truth. Positions and summaries carry a checksum, and those of frames and tail
+# rows are seeded with their place from now on (frames.BOUND); how many of a writer's events came is counted.
+_M003: Final = """
+ALTER TABLE writers ADD COLUMN events INTEGER;
+ALTER TABLE writers ADD COLUMN missing INTEGER;
+ALTER TABLE writers ADD COLUMN checksum INTEGER;
+UPDATE episodes SET summary = with_sum(summary);
+"""
+
+MIGRATIONS: Final = (_M001, _M002, _M003)
 
 
 _IDENTITY: Final = """
@@ -125,6 +135,7 @@ def _check_number(version: int, path: Path) -> None:
 
 def migrate(connection: sqlite3.Connection, version: int) -> None:
     """Apply the steps that are missing, each in a transaction of its own with the number it leads to."""
+    connection.create_function("with_sum", 1, with_sum, deterministic=True)
     for number, script in enumerate(MIGRATIONS[version:], start=version + 1):
         connection.executescript(
             f"BEGIN IMMEDIATE;{script}PRAGMA application_id={APPLICATION_ID};PRAGMA user_version={number};COMMIT;"

@@ -15,32 +15,37 @@ from collections.abc import Collection, Iterable, Iterator
 from pathlib import Path
 from typing import Any, Final
 
-from trackway.errors import EpisodeNotFound, NotAStore, StoreDamaged, StoreUnavailable
+from trackway.errors import EpisodeNotFound, EventRefused, NotAStore, StoreDamaged, StoreUnavailable
 from trackway.schema import ids
 from trackway.schema.canonical import digest_of
 from trackway.schema.codec import Encoded, decode, numbered
 from trackway.schema.episode import EpisodeSummary
 from trackway.schema.events import Event
+from trackway.schema.outside import is_thrown_in
 from trackway.store import forks, record, sqlite_blobs, system
 from trackway.store.base import ALL, Batch, Dropped, Query
-from trackway.store.frames import Frame, Packer, check
+from trackway.store.frames import Frame, Packer, believed, damaged
 from trackway.store.holding import held, in_the_way
 from trackway.store.migrations import check_layout, check_version, migrate
 from trackway.store.payloads import put_together
 from trackway.store.record import Position
 from trackway.store.sqlite_drop import Dropping
-from trackway.store.sqlite_query import select_summaries
+from trackway.store.sqlite_query import as_asked, select_summaries
 from trackway.store.sqlite_seal import Sealing, decode_summary
+from trackway.store.sums import reached
 
 _BUSY_MS: Final = 60_000
+_FAILURES: Final = (sqlite3.DatabaseError, UnicodeDecodeError)
+"""What SQLite raises; of a damaged schema it says what Python cannot decode."""
+
 _RECORDS_OWN: Final = (sqlite3.ProgrammingError, sqlite3.DataError, sqlite3.NotSupportedError)
 """What a value can do to SQLite; every other error of it is the file's."""
 
 _WAL_LIMIT: Final = 64 << 20
 
-_POSITION = 'SELECT activation, "offset" FROM writers WHERE writer = ?'
+_WRITER = "SELECT * FROM writers WHERE writer = ?"
 _SUMMARY = "SELECT summary FROM episodes WHERE uuid = ?"
-_NUMBER = "SELECT id FROM episodes WHERE uuid = ?"
+_NUMBER = "SELECT id, summary FROM episodes WHERE uuid = ?"
 _NEXT_SEQ = "SELECT id, next_seq FROM episodes WHERE uuid = ?"
 _NEWEST = "SELECT uuid FROM episodes ORDER BY started_at DESC, uuid DESC LIMIT 1"
 _BETWEEN = "SELECT uuid FROM episodes WHERE uuid BETWEEN ? AND ? LIMIT 10"
@@ -101,7 +106,7 @@ class SqliteStore:
                 if connection.in_transaction:
                     with contextlib.suppress(sqlite3.Error):  # a damaged file: tried again before the next one
                         connection.execute("ROLLBACK")
-                if isinstance(error, sqlite3.DatabaseError) and not isinstance(error, _RECORDS_OWN):
+                if isinstance(error, _FAILURES) and not isinstance(error, _RECORDS_OWN):
                     raise self._trouble(error) from error
                 raise
 
@@ -133,14 +138,13 @@ class SqliteStore:
 
     def position(self, writer: str) -> Position:
         """How far this writer's journal is sealed."""
-        rows = self._rows(_POSITION, (writer,))
-        return Position(*rows[0]) if rows else record.START
+        rows = self._rows(_WRITER, (writer,))
+        return reached(writer, rows[0]).position if rows else record.START
 
     def episodes(self, query: Query = ALL) -> Iterator[EpisodeSummary]:
         """The summaries that match, in the order asked for."""
         sql, values = select_summaries(query)
-        for (body,) in self._ask(sql, values):
-            yield decode_summary(body)
+        yield from as_asked(query, (decode_summary(body) for (body,) in self._ask(sql, values)))
 
     def find(self, ref: str) -> list[str]:
         """The ids that a whole id, prefix, suffix or ``last`` names; at most ten of each."""
@@ -160,7 +164,7 @@ class SqliteStore:
         rows = self._ask(_SUMMARY, (ids.to_bytes(episode_id),))
         if not rows:
             raise EpisodeNotFound(f"no episode {episode_id}", hint="trackway ls", ref=episode_id)
-        return decode_summary(rows[0][0])
+        return _of(episode_id, decode_summary(rows[0][0]))
 
     def events(self, episode_id: str, *, after: int = -1) -> Iterator[Event]:
         """The events with a ``seq`` beyond ``after``, in that order, a frame at a time."""
@@ -168,6 +172,11 @@ class SqliteStore:
         if not rows:
             raise EpisodeNotFound(f"no episode {episode_id}", hint="trackway ls", ref=episode_id)
         number, wanted = rows[0][0], after + 1
+        summary: EpisodeSummary | None = None
+        with contextlib.suppress(StoreDamaged):  # its events may be whole, whatever became of its summary
+            summary = decode_summary(rows[0][1])
+        if summary is not None:
+            _of(episode_id, summary)
         while True:
             piece = self._frame_with(number, wanted) or self._tail_from(number, wanted)
             # Between the two questions a sealer may have moved the tail into a frame: ask once more before ending.
@@ -179,12 +188,14 @@ class SqliteStore:
 
     def _frame_with(self, number: int, wanted: int) -> list[Event]:
         rows = self._rows(_FRAME, (number, wanted))
-        if not rows or rows[0][5] + rows[0][1] <= wanted:
+        if not rows:
             return []
         first = rows[0][5]
-        with self._lock:
-            frame = Frame(*rows[0][:5])
-            events = self._packer.unpack(frame, where=f"frame {number}/{first}", hook=put_together(self._fetch))
+        with self._lock, _made_sense_of(f"frame {number}/{first}") as where:
+            if first + rows[0][1] <= wanted:
+                return []
+            frame = believed(Frame(*rows[0][:5]), number, first, where=where)
+            events = self._packer.unpack(frame, where=where, hook=put_together(self._fetch))
         return numbered(events, first)[wanted - first :]
 
     def _late(self, episode_id: str, number: int, wanted: int) -> list[Event]:
@@ -205,11 +216,12 @@ class SqliteStore:
         rows = self._rows(_TAIL, (number, wanted))
         if rows and rows[0][4] != wanted:  # a sealer has put what we want into a frame since we asked for one
             return []
-        for body, flags, schema, checksum, _ in rows:
-            if check(body) != checksum:
-                where = f"event {number}/{wanted + len(events)}"
-                raise StoreDamaged(f"the checksum of {where} does not hold", hint="trackway doctor", where=where)
-            events.append(decode(Encoded(body, flags, schema), put_together(self._fetch)))
+        for body, flags, schema, checksum, seq in rows:
+            if seq != wanted + len(events):
+                break  # one is missing: said when it is asked for
+            with _made_sense_of(f"event {number}/{seq}") as where:
+                kept = believed(Frame(body, 1, flags, schema, checksum), number, seq, where=where)
+                events.append(decode(Encoded(kept.body, kept.flags, schema), put_together(self._fetch)))
         return numbered(events, wanted)
 
     def blob(self, name: str) -> Iterator[bytes]:
@@ -240,16 +252,16 @@ class SqliteStore:
             if self._connection is not None:
                 try:
                     check_layout(self._connection, self.path)
-                except sqlite3.DatabaseError as error:
+                except _FAILURES as error:
                     raise self._trouble(error) from error
             return self._rows(sql, values)
 
     def _rows(self, sql: str, values: tuple[Any, ...]) -> list[Any]:
         with self._lock:
-            connection = self._open()
             try:
+                connection = self._open()
                 return connection.execute(sql, values).fetchall() if connection is not None else []
-            except sqlite3.DatabaseError as error:
+            except _FAILURES as error:
                 raise self._trouble(error) from error
 
     # --- opening ------------------------------------------------------------------------------------------------
@@ -291,7 +303,7 @@ class SqliteStore:
                 raise in_the_way(lock)
             try:
                 return self._made_writable()
-            except sqlite3.DatabaseError as error:
+            except _FAILURES as error:
                 raise self._trouble(error) from error
             finally:
                 if not self._writable:  # half made: whoever asks next opens it anew
@@ -318,16 +330,22 @@ class SqliteStore:
         try:
             return self._try_connect(f"{self.path.absolute().as_uri()}?mode=rw")
         except sqlite3.OperationalError as error:
-            if to_write:
+            if to_write or self._has_log():
                 raise self._unavailable(error) from error
-        except sqlite3.DatabaseError as error:
-            raise NotAStore(
-                f"{self.path} is no SQLite file: {error}", hint="name another with --store", path=self.path
-            ) from error
+        except _FAILURES as error:
+            hint = "name another with --store, or put a backup in its place"
+            raise NotAStore(f"{self.path} is no SQLite file: {error}", hint=hint, path=self.path) from error
         try:  # a read-only place cannot hold the -shm file WAL needs; immutable reads what was checkpointed
             return self._try_connect(f"{self.path.absolute().as_uri()}?immutable=1")
-        except sqlite3.OperationalError as error:
-            raise self._unavailable(error) from error
+        except _FAILURES as error:
+            raise self._trouble(error) from error
+
+    def _has_log(self) -> bool:
+        """Whether some of what was sealed is in the log: reading the file without it would show less than there is."""
+        try:
+            return self.path.with_name(f"{self.path.name}-wal").stat().st_size > 0
+        except OSError:
+            return False
 
     def _try_connect(self, uri: str) -> sqlite3.Connection:
         connection = sqlite3.connect(
@@ -337,12 +355,12 @@ class SqliteStore:
         connection.create_function("casefold", 1, lambda text: text and text.casefold(), deterministic=True)
         try:
             connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
-        except sqlite3.Error:
+        except _FAILURES:
             connection.close()
             raise
         return connection
 
-    def _trouble(self, error: sqlite3.DatabaseError) -> StoreDamaged | StoreUnavailable:
+    def _trouble(self, error: sqlite3.DatabaseError | UnicodeDecodeError) -> StoreDamaged | StoreUnavailable:
         """What SQLite says, in our words. Bytes where text should be are operational errors to Python, and are not."""
         if isinstance(error, sqlite3.OperationalError) and "decode" not in str(error):
             return self._unavailable(error)
@@ -376,3 +394,20 @@ class SqliteStore:
     def in_child(self) -> None:
         """Nothing was inherited but the lock."""
         self._lock = threading.RLock()
+
+
+def _of(episode_id: str, summary: EpisodeSummary) -> EpisodeSummary:
+    if summary.id != episode_id:
+        raise damaged(f"the row of episode {episode_id} is another's", episode=episode_id)
+    return summary
+
+
+@contextlib.contextmanager
+def _made_sense_of(where: str) -> Iterator[str]:
+    """What is stored is read inside: whatever cannot be made sense of is damage, and says where."""
+    try:
+        yield where
+    except (ArithmeticError, LookupError, TypeError, ValueError, EventRefused) as error:
+        if is_thrown_in(error):
+            raise
+        raise damaged(f"{where} cannot be made sense of: {type(error).__name__}: {error}", where=where) from error

@@ -10,7 +10,7 @@ from blake3 import blake3
 
 from trackway.errors import BlobNotFound
 from trackway.schema.canonical import name_of
-from trackway.store.frames import Packer, check
+from trackway.store.frames import Packer, check, damaged
 
 CHUNK: Final = 1 << 20
 
@@ -96,8 +96,11 @@ def fetch(rows: Rows, packer: Packer, digest: bytes) -> Iterator[bytes]:
         raise BlobNotFound(f"no blob {name}", hint="trackway doctor", name=name)
     number, size, checksum, body = found[0]
     if body is not None:
-        yield packer.inflate(body, checksum, f"blob {name}")
+        whole = packer.inflate(body, checksum, f"blob {name}")
+        _check_name(name, blake3(whole))
+        yield whole
         return
+    hashed = blake3()
     done = i = 0
     while done < size:
         chunks = rows(_GET_CHUNK, (number, i))
@@ -105,6 +108,15 @@ def fetch(rows: Rows, packer: Packer, digest: bytes) -> Iterator[bytes]:
             raise BlobNotFound(f"blob {name} lacks chunk {i}", hint="trackway doctor", name=name)
         checksum, body = chunks[0]
         piece = packer.inflate(body, checksum, f"chunk {i} of blob {name}")
-        yield piece
+        hashed.update(piece)
         done += len(piece)
         i += 1
+        if done >= size:
+            _check_name(name, hashed)
+        yield piece
+
+
+def _check_name(name: str, hashed: blake3) -> None:
+    """The checksum says that these are stored bytes; the name, that they are those which were asked for."""
+    if name_of(hashed.digest()) != name:
+        raise damaged(f"blob {name} is another", where=name)

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from typing import Any, Final
 
+from trackway.schema.episode import EpisodeSummary
 from trackway.store.base import SORTS, Query
+from trackway.store.frames import damaged
 
+_LEAST, _MOST = -(2**63), 2**63 - 1
 _BY_WORD: Final = "SELECT episode FROM episode_{0}s WHERE {0} = (SELECT id FROM words WHERE word = ?)"
 
 
@@ -29,3 +33,24 @@ def select_summaries(query: Query) -> tuple[str, tuple[Any, ...]]:
     order = f"ORDER BY {query.sort if query.sort in SORTS else SORTS[0]} {direction} NULLS LAST, uuid {direction}"
     limit = -1 if query.limit is None else query.limit
     return f"SELECT summary FROM episodes {where} {order} LIMIT ?", (*values, limit)  # noqa: S608
+
+
+def as_asked(query: Query, found: Iterable[EpisodeSummary]) -> Iterator[EpisodeSummary]:
+    """The summaries, held against the question: columns and indexes are there to search by, and may be damaged."""
+    sign = -1 if query.newest_first else 1
+    before: tuple[bool, int, str] | None = None
+    for each in found:
+        if query.sort == SORTS[0]:
+            at = each.started_at or 0
+            here = (each.started_at is None, sign * max(_LEAST, min(at, _MOST)), each.id)
+            if before is not None and not _follows(before, here, newest_first=query.newest_first):
+                raise damaged("the list of episodes is out of order: some may be missing", episode=each.id)
+            before = here
+        if query.takes(each):
+            yield each
+
+
+def _follows(before: tuple[bool, int, str], here: tuple[bool, int, str], *, newest_first: bool) -> bool:
+    if before[:2] != here[:2]:
+        return before[:2] < here[:2]
+    return before[2] > here[2] if newest_first else before[2] < here[2]

@@ -18,30 +18,36 @@ from trackway.schema import ids
 from trackway.schema.canonical import digest_of
 from trackway.schema.codec import BLOBS, Encoded, decode, decode_array, encode_fast, exact, exact_hook
 from trackway.schema.episode import EpisodeSummary, fold
-from trackway.schema.events import Event, FileChange
+from trackway.schema.events import Event, FileChange, Unknown
 from trackway.schema.version import SCHEMA
 from trackway.store import record, sqlite_blobs
 from trackway.store.base import Batch
 from trackway.store.frames import (
+    BOUND,
     FULL_BYTES,
     FULL_EVENTS,
     PLAIN_MARK,
+    Frame,
     Packer,
     array_of,
-    check,
+    believed,
+    check_at,
+    damaged,
     mark_of,
     split_mark,
 )
 from trackway.store.payloads import APART, left_out, references, take_apart
 from trackway.store.record import EPISODE, PLAIN_EVENT, Position, Record
 from trackway.store.sqlite_drop import check_not_dropped
+from trackway.store.sums import Reached, reached, sum_of, with_sum, without_sum
 
 _decode_summary = msgspec.msgpack.Decoder(EpisodeSummary).decode
 
-_POSITION = 'SELECT activation, "offset" FROM writers WHERE writer = ?'
+_WRITER = "SELECT * FROM writers WHERE writer = ?"
 _SET_POSITION = """
-    INSERT INTO writers (writer, about, activation, "offset") VALUES (?, ?, ?, ?)
-    ON CONFLICT (writer) DO UPDATE SET activation = excluded.activation, "offset" = excluded."offset" """
+    INSERT INTO writers (writer, about, activation, "offset", events, missing, checksum) VALUES (?, ?, ?, ?, ?, ?, ?)
+    ON CONFLICT (writer) DO UPDATE SET activation = excluded.activation, "offset" = excluded."offset",
+        events = excluded.events, missing = excluded.missing, checksum = excluded.checksum"""
 _EPISODE = "SELECT id, next_seq, tail_bytes, tail_events, summary FROM episodes WHERE uuid = ?"
 _NEW_EPISODE = """
     INSERT INTO episodes (uuid, next_seq, tail_bytes, tail_events, n_events, n_steps, summary)
@@ -50,7 +56,7 @@ SET_EPISODE = """
     UPDATE episodes SET next_seq = ?, tail_bytes = ?, tail_events = ?, started_at = ?, ended_at = ?, task = ?,
         variant = ?, agent = ?, model = ?, outcome = ?, score = ?, n_events = ?, n_steps = ?, summary = ?
     WHERE id = ?"""
-_TAIL = 'SELECT body, flags, "schema" FROM tail WHERE episode = ? ORDER BY seq'
+_TAIL = 'SELECT body, flags, "schema", checksum, seq FROM tail WHERE episode = ? ORDER BY seq'
 _ADD_TAIL = 'INSERT INTO tail (episode, seq, flags, "schema", checksum, body) VALUES (?, ?, ?, ?, ?, ?)'
 _DROP_TAIL = "DELETE FROM tail WHERE episode = ?"
 _ADD_FRAME = """
@@ -106,6 +112,9 @@ class Sealing:
         self._connection = connection
         self._packer = packer
         self._words = words
+        self._writer = ""
+        self._reached = Reached(record.START)
+        self._numbers: list[int] = []
         self._growing: dict[int, sqlite_blobs.Growing] = {}
         self._local: dict[int, bytes] = {}
 
@@ -113,6 +122,7 @@ class Sealing:
         """Store every record and the position behind them; returns how many events there were."""
         if batch.writer:
             self._check_start(batch)
+            self._writer = batch.writer
         groups: dict[bytes, _Group] = {}
         for meta, whole, _, _ in batch.records:
             if meta & 0xFF == record.BLOB_PART:
@@ -129,15 +139,27 @@ class Sealing:
                 self._special(group, Record(meta, whole).encoded)
         for episode, group in groups.items():
             self._write(episode, group)
+        count = sum(len(group.bodies) for group in groups.values())
         if batch.writer and batch.position is not None:
-            about = json.dumps(batch.about or {})
-            self._connection.execute(_SET_POSITION, (batch.writer, about, *batch.position))
-        return sum(len(group.bodies) for group in groups.values())
+            self._set_position(batch, batch.position, count)
+        return count
+
+    def _set_position(self, batch: Batch, position: Position, count: int) -> None:
+        """With it goes how many events came, and how many did not: a writer numbers them without a gap."""
+        events, missing = self._reached.events, self._reached.missing
+        if events is None:  # nobody counted before
+            events = min(self._numbers, default=0)
+        if self._numbers:
+            missing += max(0, max(self._numbers) + 1 - events - count)
+            events = max(self._numbers) + 1
+        known = (events, missing, sum_of(batch.writer, position, events, missing))
+        self._connection.execute(_SET_POSITION, (batch.writer, json.dumps(batch.about or {}), *position, *known))
 
     def _check_start(self, batch: Batch) -> None:
         """A batch goes on exactly where the last one ended, whoever brings it: that is the whole of exactly-once."""
-        row = self._connection.execute(_POSITION, (batch.writer,)).fetchone()
-        stored = Position(*row) if row else record.START
+        row = self._connection.execute(_WRITER, (batch.writer,)).fetchone()
+        self._reached = reached(batch.writer, row) if row else Reached(record.START, 0)
+        stored = self._reached.position
         if stored != batch.start:
             raise StoreTrouble(f"writer {batch.writer} is sealed up to {stored}, the batch starts at {batch.start}")
 
@@ -162,6 +184,7 @@ class Sealing:
 
     def _write(self, uuid: bytes, group: _Group) -> None:
         events = group.events()
+        self._note_numbers(events)
         row = self._row(uuid, events)
         summary = fold(row.summary, events)
         for event in events:
@@ -177,11 +200,21 @@ class Sealing:
         for digest in group.digests:
             sqlite_blobs.refer(self._connection, digest, row.id)
 
+    def _note_numbers(self, events: list[Event]) -> None:
+        """The writer's own numbers, lowest and highest; those of its events that are in the store do not come again."""
+        mine = [each.n for each in (events[0], events[-1]) if each.writer == self._writer and type(each) is not Unknown]
+        if mine and self._reached.events is not None and mine[0] < self._reached.events:
+            raise damaged(f"events of writer {self._writer} from {mine[0]} on are stored already", writer=self._writer)
+        self._numbers += mine
+
     def _row(self, uuid: bytes, events: list[Event]) -> Row:
         found = self._connection.execute(_EPISODE, (uuid,)).fetchone()
         if found is not None:
             number, next_seq, tail_bytes, tail_events, body = found
-            return Row(number, next_seq, tail_bytes, tail_events, decode_summary(body))
+            row = Row(number, next_seq, tail_bytes, tail_events, decode_summary(body))
+            if row.summary.id != ids.from_bytes(uuid) or row.next_seq != row.summary.n_events:
+                raise damaged(f"the row of episode {ids.from_bytes(uuid)} is not what was stored")
+            return row
         check_not_dropped(self._connection, uuid, events)
         added = self._connection.execute(_NEW_EPISODE, (uuid,)).lastrowid or 0
         return Row(added, 0, 0, 0, EpisodeSummary(id=ids.from_bytes(uuid)))
@@ -189,17 +222,18 @@ class Sealing:
     def _pack(self, row: Row, bodies: list[bytes], marks: list[int], *, ended: bool) -> Tail:
         """Frames of what is enough for one; returns what stays in the tail."""
         size = row.tail_bytes + sum(map(len, bodies))
-        if not ended and size < FULL_BYTES and row.tail_events + len(bodies) < FULL_EVENTS:
+        is_full = ended or size >= FULL_BYTES or row.tail_events + len(bodies) >= FULL_EVENTS
+        waiting = self._waiting(row) if is_full and row.tail_events else []
+        if waiting is None or not is_full:
             self._add_tail(row.id, row.next_seq, bodies, marks)
             return Tail(size, row.tail_events + len(bodies))
-        if row.tail_events:
-            waiting = self._connection.execute(_TAIL, (row.id,)).fetchall()
-            bodies = [*(body for body, _, _ in waiting), *bodies]
-            marks = [*(mark_of(flags, schema) for _, flags, schema in waiting), *marks]
+        if waiting:
+            bodies = [*(each.body for each in waiting), *bodies]
+            marks = [*(mark_of(each.flags, each.schema) for each in waiting), *marks]
             self._connection.execute(_DROP_TAIL, (row.id,))
         first, start = row.next_seq - row.tail_events, 0
         for stop in _full(bodies, ended=ended):
-            frame = self._packer.pack(bodies[start:stop], marks[start:stop])
+            frame = self._packer.pack(bodies[start:stop], marks[start:stop]).bound(row.id, first + start)
             self._connection.execute(
                 _ADD_FRAME, (row.id, first + start, frame.n, frame.flags, frame.schema, frame.checksum, frame.body)
             )
@@ -207,10 +241,27 @@ class Sealing:
         self._add_tail(row.id, first + start, bodies[start:], marks[start:])
         return Tail(sum(map(len, bodies[start:])), len(bodies) - start)
 
+    def _waiting(self, row: Row) -> list[Frame] | None:
+        """The tail; None where it is damaged: it stays as it is then, and is not given a checksum that holds."""
+        found = self._connection.execute(_TAIL, (row.id,)).fetchall()
+        try:
+            waiting = [
+                believed(Frame(body, 1, flags, schema, checksum), row.id, seq)
+                for body, flags, schema, checksum, seq in found
+            ]
+        except StoreDamaged:
+            return None
+        expected = range(row.next_seq - row.tail_events, row.next_seq)
+        return waiting if [each[4] for each in found] == list(expected) else None
+
     def _add_tail(self, episode: int, seq: int, bodies: list[bytes], marks: list[int]) -> None:
         rows = enumerate(zip(bodies, marks, strict=True), start=seq)
         self._connection.executemany(
-            _ADD_TAIL, ((episode, at, *split_mark(mark), check(body), body) for at, (body, mark) in rows)
+            _ADD_TAIL,
+            (
+                (episode, at, mark >> 16 | BOUND, mark & 0xFFFF, check_at(body, episode, seq=at, mark=mark), body)
+                for at, (body, mark) in rows
+            ),
         )
 
     def _word(self, word: str) -> int:
@@ -262,20 +313,21 @@ def _int64(value: int | None) -> int | None:
 
 
 def encode_summary(summary: EpisodeSummary) -> bytes:
-    """A summary's bytes, exact."""
+    """A summary's bytes, exact, with their checksum."""
     try:
-        return encode_fast(summary)
+        return with_sum(encode_fast(summary))
     except (UnicodeEncodeError, OverflowError):
-        return encode_fast(exact(msgspec.to_builtins(summary, builtin_types=(bytes,))))
+        return with_sum(encode_fast(exact(msgspec.to_builtins(summary, builtin_types=(bytes,)))))
 
 
-def decode_summary(body: bytes) -> EpisodeSummary:
+def decode_summary(stored: bytes) -> EpisodeSummary:
     """The summary back."""
+    body = without_sum(stored)
     try:
         return _decode_summary(body)
     except msgspec.ValidationError:
         pass
-    except (msgspec.DecodeError, TypeError) as error:
+    except (msgspec.DecodeError, TypeError, ValueError) as error:
         raise _no_summary(error) from error
     try:
         return msgspec.convert(msgspec.msgpack.decode(body, ext_hook=exact_hook), EpisodeSummary)

@@ -18,7 +18,7 @@ from trackway.schema.canonical import name_of
 from trackway.schema.codec import BLOBS, EXACT, Encoded, Ext, decode, decode_array, tree_of
 from trackway.schema.episode import EpisodeSummary, fold
 from trackway.schema.events import EpisodeStart, Event, FileChange
-from trackway.store.frames import Frame, check
+from trackway.store.frames import Frame, believed
 from trackway.store.payloads import left_out, put_together, references
 from trackway.store.sqlite import SqliteStore
 from trackway.store.sqlite_seal import columns_of, decode_summary, encode_summary, file_digests, text_of
@@ -155,9 +155,9 @@ class Examination:
             self._hurt("missing", missing, self._seq - 1)
 
     def _frame(self, number: int, first: int, n: int) -> None:
-        frame = Frame(*self._rows(_FRAME, (number,))[0])
         try:
-            body = self._packer.inflate(frame.body, frame.checksum, "the frame")
+            frame = believed(Frame(*self._rows(_FRAME, (number,))[0]), self._number, first, where="the frame")
+            body = self._packer.expand(frame.body, "the frame")
             raws = _split(body)
         except (TrackwayError, msgspec.MsgspecError, TypeError) as error:
             self._hurt(_said(error), first, first + n - 1)
@@ -183,13 +183,15 @@ class Examination:
                 self._note_files(each)
         return events
 
-    def _tail_row(self, seq: int, body: bytes | str | int, flags: int, schema: int, checksum: int) -> None:
+    def _tail_row(self, seq: int, body: bytes, flags: int, schema: int, checksum: int) -> None:
         self._tail_events += 1
-        if not isinstance(body, bytes) or check(body) != checksum:
+        try:
+            row = believed(Frame(body, 1, flags, schema, checksum), self._number, seq)
+        except TrackwayError:
             self._hurt("the checksum does not hold", seq, seq)
             return
         self._tail_bytes += len(body)
-        self._fold([self._event(Encoded(body, flags, schema), seq)])
+        self._fold([self._event(Encoded(body, row.flags, schema), seq)])
 
     def _event(self, encoded: Encoded, seq: int) -> Event | None:
         """The event, large values left where they are; None where it cannot be read, or not to the end."""
