@@ -145,7 +145,7 @@ class Remarks:
         if text is not None and not isinstance(text, str):
             text, detail = None, text if detail is None else [text, detail]
         fields = {"topic": text_of(topic), "text": text_or_none(text), "detail": plain(detail)}
-        self._put(kinds.Note, fields, large_of(fields))
+        self._put(kinds.Note, fields, large_of(fields, ("text", "detail")))
 
     def reflection(
         self,

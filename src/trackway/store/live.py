@@ -21,11 +21,12 @@ from trackway.schema.canonical import name_of
 from trackway.schema.codec import decode, exact_hook
 from trackway.schema.episode import EpisodeSummary, fold
 from trackway.schema.events import EpisodeStart, Event
-from trackway.store import forks, record
+from trackway.store import forks
 from trackway.store.base import ALL, Batch, Dropped, Query, Store
 from trackway.store.home import Home
-from trackway.store.record import Position
-from trackway.store.tail import Tails
+from trackway.store.payloads import bytes_of_pieces, left_out, text_of_pieces
+from trackway.store.record import Position, Record
+from trackway.store.tail import Part, Tails
 
 _FOLLOW_EVERY = 0.1
 
@@ -54,21 +55,22 @@ class LiveStore:
             self._tails.refresh(self.store.position)
             return {ids.from_bytes(each) for each in self._tails.of_the_living()}
 
-    def _waiting(self, episode_id: str) -> list[Event]:
-        """The events of an episode that are in journals, as of the last look."""
+    def _waiting(self, episode_id: str, *, whole: bool = True) -> list[Event]:
+        """The events of an episode that are in journals, as of the last look; large values left out on request."""
         events: list[Event] = []
         with self._lock:
             tails = list(self._tails.of(ids.to_bytes(episode_id)))
         for found in tails:
-            parts: dict[int, list[bytes]] = defaultdict(list)
+            parts: dict[int, list[Part]] = defaultdict(list)
+            hook = _with_parts(parts) if whole else left_out
             for each in found:
-                if each.type == record.BLOB_PART:
-                    number, _, part = record.unpack_blob_part(each.body)
-                    parts[number].append(part)
+                if isinstance(each, Part):
+                    parts[each.number].append(each)
                     continue
-                # What cannot be read is not shown as anything; the sealer puts it aside and doctor tells.
-                with contextlib.suppress(EventRefused):
-                    events.append(decode(each.encoded, _with_parts(parts)))
+                # What cannot be read is not shown as anything; the sealer puts it aside and doctor tells. A part that
+                # is gone was sealed with its event: the store, asked after this, has both.
+                with contextlib.suppress(EventRefused, FileNotFoundError):
+                    events.append(decode(each.encoded, hook))
         return events
 
     def _with_state(self, summary: EpisodeSummary) -> EpisodeSummary:
@@ -97,7 +99,7 @@ class LiveStore:
             yield self._with_state(each)
 
     def _folded(self, episode_id: str) -> EpisodeSummary:
-        waiting = self._waiting(episode_id)
+        waiting = self._waiting(episode_id, whole=False)
         try:
             base = self.store.episode(episode_id)
         except EpisodeNotFound:
@@ -187,13 +189,10 @@ class LiveStore:
             with self._lock:
                 tails = list(self._tails.of(ids.to_bytes(episode_id)))
             for found in tails:
-                parts: dict[int, list[bytes]] = defaultdict(list)
-                for each in (each for each in found if each.type == record.BLOB_PART):
-                    number, last, part = record.unpack_blob_part(each.body)
-                    parts[number].append(part)
-                    if last and _hash_of(parts[number]) == name:
-                        yield from parts[number]
-                        return
+                parts = blobs_in(found).get(name)
+                if parts is not None:
+                    yield from parts_or_stored(parts, self.store, name)
+                    return
         yield from self.store.blob(name)
 
     # --- the rest of the protocol -------------------------------------------------------------------------------
@@ -221,18 +220,43 @@ class LiveStore:
         self.close()
 
 
-def _with_parts(parts: dict[int, list[bytes]]) -> codec.ExtHook:
+def _with_parts(parts: dict[int, list[Part]]) -> codec.ExtHook:
     def hook(code: int, raw: memoryview) -> Any:  # noqa: ANN401
         if code in (codec.LOCAL_TEXT, codec.LOCAL_BYTES):
-            body = b"".join(parts.get(int.from_bytes(raw, "little"), ()))
-            return body.decode("utf-8", "surrogatepass") if code == codec.LOCAL_TEXT else body
+            pieces = (each.read() for each in parts.get(int.from_bytes(raw, "little"), ()))
+            return text_of_pieces(pieces) if code == codec.LOCAL_TEXT else bytes_of_pieces(pieces)
         return exact_hook(code, raw, hook)
 
     return hook
 
 
-def _hash_of(parts: list[bytes]) -> str:
-    digest = blake3()
-    for each in parts:
-        digest.update(each)
-    return name_of(digest.digest())
+def blobs_in(found: Iterable[Record | Part]) -> dict[str, list[Part]]:
+    """The blobs that are whole in one writer's tail, by name."""
+    blobs: dict[str, list[Part]] = {}
+    growing: dict[int, tuple[list[Part], blake3]] = {}
+    for each in found:
+        if isinstance(each, Part):
+            parts, digest = growing.setdefault(each.number, ([], blake3()))
+            parts.append(each)
+            try:
+                digest.update(each.read())
+            except FileNotFoundError:  # sealed meanwhile: the store has it
+                continue
+            if each.last:
+                blobs[name_of(digest.digest())] = parts
+    return blobs
+
+
+def parts_or_stored(parts: Iterable[Part], store: Store, name: str) -> Iterator[bytes]:
+    """A blob's bytes from a journal; what was sealed while they are read, from the store."""
+    done = 0
+    try:
+        for each in parts:
+            piece = each.read()
+            yield piece
+            done += len(piece)
+    except FileNotFoundError:
+        for piece in store.blob(name):
+            if done < len(piece):
+                yield piece[done:]
+            done = max(0, done - len(piece))

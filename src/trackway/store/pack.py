@@ -24,10 +24,8 @@ from trackway.schema.events import Event, FileChange, Unknown
 from trackway.schema.exact_json import line_of
 from trackway.schema.marks import base64_of, dumps
 from trackway.schema.version import SCHEMA
-from trackway.store import record
-from trackway.store.live import LiveStore
-from trackway.store.record import Record
-from trackway.store.tail import Tails
+from trackway.store.live import LiveStore, blobs_in, parts_or_stored
+from trackway.store.tail import Part, Tails
 
 VERSION: Final = 1
 HEADER: Final = "trackway_pack"
@@ -128,7 +126,8 @@ class _UnsealedBlobs:
         self._tails = Tails(live.home, live.store.key)
         self._sealed = live.store.position
         self._episode = episode
-        self._found: dict[str, list[Record]] = {}
+        self._store = live.store
+        self._found: dict[str, list[Part]] = {}
 
     def blob(self, name: str) -> Iterator[bytes]:
         """Its parts; raises ``BlobNotFound``."""
@@ -136,20 +135,12 @@ class _UnsealedBlobs:
             self._look()
         if name not in self._found:
             raise BlobNotFound(f"no blob {name} in a journal", name=name)
-        for each in self._found[name]:
-            yield record.unpack_blob_part(each.body)[2]
+        yield from parts_or_stored(self._found[name], self._store, name)
 
     def _look(self) -> None:
         self._tails.refresh(self._sealed)
         for records in self._tails.of(self._episode):
-            growing: dict[int, tuple[list[Record], blake3]] = {}
-            for each in (each for each in records if each.type == record.BLOB_PART):
-                number, last, part = record.unpack_blob_part(each.body)
-                parts, digest = growing.setdefault(number, ([], blake3()))
-                parts.append(each)
-                digest.update(part)
-                if last:
-                    self._found[name_of(digest.digest())] = parts
+            self._found.update(blobs_in(records))
 
 
 # --- lines --------------------------------------------------------------------------------------------------------

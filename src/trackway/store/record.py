@@ -35,6 +35,7 @@ _segment = Struct("<8sHHI16sQ16s")
 _record = Struct("<IIQ")
 _u64 = Struct("<Q")
 _blob = Struct("<IB")
+BLOB_HEADER: Final = _blob.size
 pack_header = _record.pack
 _unpack_header = _record.unpack_from
 

@@ -58,13 +58,17 @@ class Growing:
         self._connection.execute(_ADD_CHUNK, (self._id, self._chunks, check(packed), packed))
         self._chunks += 1
 
+    def drop(self) -> None:
+        """Nobody needs it: its chunks go."""
+        if self._id:
+            self._connection.execute(_DROP_CHUNKS, (self._id,))
+
     def finish(self) -> bytes:
         """The last part has come: the blob is stored, or its chunks dropped where it was there before."""
         digest = self._hash.digest()
         known = self._connection.execute(_FIND, (digest,)).fetchone()
         if known is not None:
-            if self._id:
-                self._connection.execute(_DROP_CHUNKS, (self._id,))
+            self.drop()
         elif self._id:
             self._chunk(self._rest)
             self._connection.execute(_ADD_LISTED, (self._id, digest, self._size))

@@ -139,6 +139,7 @@ class Sealing:
                 self._special(group, Record(meta, whole).encoded)
         for episode, group in groups.items():
             self._write(episode, group)
+        self._drop_unfinished()
         count = sum(len(group.bodies) for group in groups.values())
         if batch.writer and batch.position is not None:
             self._set_position(batch, batch.position, count)
@@ -169,6 +170,11 @@ class Sealing:
         growing.take(part)
         if last:
             self._local[number] = self._growing.pop(number).finish()
+
+    def _drop_unfinished(self) -> None:
+        """Parts whose writer died, or found no room, before the event itself."""
+        for each in self._growing.values():
+            each.drop()
 
     def _special(self, group: _Group, encoded: Encoded) -> None:
         """An event that is large, exact, of another schema, or refers to blobs."""
