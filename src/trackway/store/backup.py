@@ -216,12 +216,14 @@ def _count(store: SqliteStore) -> Counts:
 def _count_live(live: LiveStore) -> tuple[Counts, int]:
     """What is in the store and in journals, and how many of the events are in journals."""
     tails = Tails(live.home, live.key)
-    tails.refresh(live.store.position)
     assert isinstance(live.store, SqliteStore)
-    counts, new, waiting = _count(live.store), 0, 0
-    for episode in tails.episodes():
-        waiting += sum(isinstance(each, Record) for found in tails.of(episode) for each in found)
-        new += not live.store.find(ids.from_bytes(episode))
+    waiting = new = 0
+    with live.store.reading():  # as of one moment: what is sealed meanwhile is not counted twice
+        tails.refresh(live.store.position)
+        counts = _count(live.store)
+        for episode in tails.episodes():
+            waiting += sum(isinstance(each, Record) for found in tails.of(episode) for each in found)
+            new += not live.store.find(ids.from_bytes(episode))
     return counts._replace(episodes=counts.episodes + new, events=counts.events + waiting), waiting
 
 
