@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 import platform
-import shutil
 import sqlite3
 import stat
 from collections import Counter
@@ -17,6 +16,7 @@ from typing import Final, NamedTuple
 
 from trackway.cli._journals import journals, kept_aside
 from trackway.cli._options import version
+from trackway.cli._place import home_place, store_place
 from trackway.cli._text import count
 from trackway.errors import BadSetting, TrackwayError
 from trackway.recording import settings, settings_file
@@ -27,7 +27,6 @@ from trackway.store.live import LiveStore
 from trackway.store.sqlite import SqliteStore
 
 _PACKAGES: Final = ("msgspec", "zstandard", "blake3", "xxhash", "click", "rich")
-_LITTLE_SPACE: Final = 200 * 1024 * 1024
 
 
 class Finding(NamedTuple):
@@ -55,7 +54,7 @@ def findings(home: str | None, store: str | None, *, fix: bool) -> Iterator[Find
     yield from _folder(place)
     try:
         named = settings.store_for(store, place)
-        yield from _store(named)
+        yield from _store(named, place)
         yield from _kept(place, named, fix=fix)
     except TrackwayError as error:
         hint = "see whether it is there, whose it is and its mode" if "trackway doctor" in error.hint else error.hint
@@ -96,7 +95,16 @@ def _folder(home: Home) -> Iterator[Finding]:
     if not stat.S_ISDIR(mode):
         yield Finding("problem", "the home is no folder", where, "move it away, or name another: TRACKWAY_HOME")
         return
-    if not os.access(home.path, os.W_OK | os.X_OK):
+    yield from _modes(home, mode)
+    for each in home_place(home):
+        yield Finding(*each)
+
+
+def _modes(home: Home, mode: int) -> Iterator[Finding]:
+    where = str(home.path)
+    if os.statvfs(home.path).f_flag & os.ST_RDONLY:
+        pass  # said below, and no mode would change it
+    elif not os.access(home.path, os.W_OK | os.X_OK):
         yield Finding("problem", "the home cannot be written to", where, f"chmod u+wx {where}, or set TRACKWAY_HOME")
     elif mode & 0o077:
         yield Finding("problem", f"others may look into the home (mode {mode & 0o777:o})", where, f"chmod 700 {where}")
@@ -104,9 +112,6 @@ def _folder(home: Home) -> Iterator[Finding]:
         yield Finding("ok", "the home is yours alone and can be written to", where)
     if home.key.exists() and home.key.stat().st_mode & 0o077:
         yield Finding("problem", "others may read the key of what was redacted", str(home.key), f"chmod 600 {home.key}")
-    free = shutil.disk_usage(home.path).free
-    if free < _LITTLE_SPACE:
-        yield Finding("problem", f"only {free / 1e6:.0f} MB are free on its disk", where, "make room before recording")
 
 
 def _no_folder(home: Home) -> Finding:
@@ -117,10 +122,12 @@ def _no_folder(home: Home) -> Finding:
     return Finding("problem", said, str(home.path), "set TRACKWAY_HOME to a folder of yours")
 
 
-def _store(store: Store) -> Iterator[Finding]:
+def _store(store: Store, home: Home) -> Iterator[Finding]:
     if not isinstance(store, SqliteStore):
         yield Finding("ok", "the store answers", f"{store.key}, newest: {store.find('last') or 'none'}")
         return
+    for each in store_place(store.path, home):
+        yield Finding(*each)
     where = str(store.path)
     found = checkup(store)
     if found is None:

@@ -40,6 +40,9 @@ def _adopted(home: Home, store: Store) -> Iterator[Said]:
     if done.adopted:
         said = f"sealed {count(done.events, 'event')} from {count(done.adopted, 'journal')} of dead processes"
         yield "ok", said, str(home.journals), ""
+    if done.torn:
+        said = f"{count(done.torn, 'record')} dropped: being written when the process died, never acknowledged"
+        yield "ok", said, str(home.journals), ""
 
 
 def _dead(each: WriterFolder, store: Store) -> Said:
