@@ -137,3 +137,8 @@ def said_in(store: Any, episode: str) -> list[str]:
 def is_sound(store: Any) -> bool:
     """Whether every hash of a store holds."""
     return verify(store.store, store.home).is_sound
+
+
+def compared(kept: list[int], heard: list[int]) -> dict[str, int]:
+    """What was acknowledged beside what is read back, counted."""
+    return {"acknowledged": len(kept), "missing": len(set(kept) - set(heard)), "doubled": len(heard) - len(set(heard))}
