@@ -20,7 +20,7 @@ from trackway.recording.recorder import Recorder
 from trackway.recording.settings import open_store
 from trackway.schema.events import EpisodeStart, Event
 from trackway.store import record
-from trackway.store.base import Query
+from trackway.store.base import Query, Store
 from trackway.store.choice import Criteria
 from trackway.store.home import Home
 from trackway.store.live import LiveStore
@@ -99,11 +99,11 @@ def _in_order(found: list[tuple[str, int]]) -> bool:
     return True
 
 
-def found_in(live: LiveStore) -> dict[str, list[tuple[str, int]]]:
+def found_in(store: Store) -> dict[str, list[tuple[str, int]]]:
     """The writer and number of every event that can be read, by episode, in order; each summary counts the same."""
     found = {}
-    for summary in live.episodes():
-        events = list(live.events(summary.id))
+    for summary in store.episodes():
+        events = list(store.events(summary.id))
         assert summary.n_events == len(events), f"{summary.id}: {summary.n_events} counted, {len(events)} read"
         found[summary.id] = [(each.writer, number) for each in events if (number := number_of(each))]
     return found

@@ -14,7 +14,7 @@ from trackway.store import journal, segment, sqlite_seal
 
 SIMULATED = int(os.environ.get("SIMULATED", "10000"))
 SEEDS = 5
-ACTS = 60
+ACTS = 45
 
 
 @pytest.fixture
