@@ -60,7 +60,7 @@ def findings(home: str | None, store: str | None, *, fix: bool) -> Iterator[Find
         hint = "see whether it is there, whose it is and its mode" if "trackway doctor" in error.hint else error.hint
         yield Finding("problem", error.message, do=hint)
     except OSError as error:
-        yield Finding("problem", f"cannot be read: {error.strerror}", str(error.filename), "see its owner and mode")
+        yield Finding("problem", str(error.strerror), str(error.filename), "see its owner, its mode and its disk")
 
 
 def _versions() -> Finding:

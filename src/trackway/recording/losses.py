@@ -6,6 +6,7 @@ import contextlib
 import json
 import sys
 from collections import Counter, defaultdict
+from collections.abc import Iterable
 
 from trackway.schema import ids
 from trackway.store import forks, system
@@ -24,7 +25,8 @@ class Losses:
     def add(self, episode_id: str, error: BaseException) -> None:
         """One event of this episode is gone, for this reason."""
         with self._lock:
-            self._by_episode[episode_id][f"{type(error).__name__}: {error}"] += 1
+            reasons = self._by_episode[episode_id]
+            reasons[_reason(error, reasons)] += 1
 
     def count(self, episode_id: str) -> int:
         """How many events of an episode are gone."""
@@ -51,6 +53,14 @@ class Losses:
     def _keep(self, line: dict[str, object]) -> None:
         with contextlib.suppress(OSError):  # the disk may be what is full
             system.append_line(self._home.losses, json.dumps(line).encode())
+
+
+def _reason(error: BaseException, known: Iterable[str]) -> str:
+    """In words; the same trouble with another file of ours is the same reason, said once."""
+    number = getattr(error, "errno", None)
+    kind = f"{type(error).__name__}: [Errno {number}]"
+    alike = (each for each in known if number is not None and each.startswith(kind))
+    return next(alike, f"{type(error).__name__}: {error}")
 
 
 def say(message: str) -> None:

@@ -44,20 +44,32 @@ def claim(home: Home, about: dict[str, Any], entropy: Callable[[int], bytes]) ->
 
 def _claim(home: Home, about: dict[str, Any], writer: str) -> Claim:
     hidden = home.unnamed(writer)
-    hidden.path.mkdir(mode=system.FOLDER_MODE)
-    descriptor = system.open_lock(hidden.lock)
     try:
+        return _claimed(home, hidden, about, writer)
+    except OSError as error:
+        if not isinstance(error, FileNotFoundError):
+            error.filename = None
+            system.name_place(error, home.journals)  # a hidden name that is nowhere tells nobody anything
+        raise
+
+
+def _claimed(home: Home, hidden: JournalFolder, about: dict[str, Any], writer: str) -> Claim:
+    hidden.path.mkdir(mode=system.FOLDER_MODE)
+    descriptor = -1
+    try:
+        descriptor = system.open_lock(hidden.lock)
         # Whoever could not lock says so: that nobody holds it does not make it a dead one's.
         locked = system.try_lock(descriptor, exclusive=True, wait=True) is not None
         card = system.create_file(hidden.about)
         try:
-            os.write(card, json.dumps({"writer": writer, "locked": locked, **about}).encode())
+            system.write_all(card, json.dumps({"writer": writer, "locked": locked, **about}).encode())
         finally:
             os.close(card)
         folder = home.journal(writer)
         hidden.path.rename(folder.path)
     except BaseException:
-        os.close(descriptor)
+        if descriptor >= 0:
+            os.close(descriptor)
         remove_folder(hidden)
         raise
     return Claim(writer, folder, descriptor)

@@ -86,15 +86,19 @@ def write_file(path: Path, body: bytes) -> None:
         os.close(descriptor)
 
 
+def write_all(descriptor: int, body: bytes) -> None:
+    """All of it, or an error: a disk may take a part and be full."""
+    while body:
+        body = body[os.write(descriptor, body) :]
+
+
 def append_line(path: Path, line: bytes, *, durable: bool = False) -> None:
     """One more line at the end of a file; one that was left unfinished there is not gone on with."""
     descriptor = os.open(path, os.O_CREAT | os.O_APPEND | os.O_RDWR | os.O_CLOEXEC, FILE_MODE)
     try:
         end = os.fstat(descriptor).st_size
         torn = end > 0 and os.pread(descriptor, 1, end - 1) != b"\n"
-        left = b"\n" * torn + line + b"\n"
-        while left:
-            left = left[os.write(descriptor, left) :]
+        write_all(descriptor, b"\n" * torn + line + b"\n")
         if durable:
             sync(descriptor)
     except OSError as error:
