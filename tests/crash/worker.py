@@ -28,6 +28,11 @@ def counters(home: Path) -> mmap.mmap:
     return mmap.mmap(descriptor, SLOTS * 8)
 
 
+def mark(acked: mmap.mmap, process: int, count: int) -> None:
+    """This many events were acknowledged."""
+    struct.pack_into("<Q", acked, process * 8, count)
+
+
 def record_forever(home: Path, journal: str, process: int, acked: mmap.mmap) -> None:
     """Episodes of 150 events, one after another, each event acknowledged on its own."""
     recorder = Recorder(home, journal=journal)
@@ -42,7 +47,7 @@ def record_forever(home: Path, journal: str, process: int, acked: mmap.mmap) -> 
                 episode.tool_call("bash", {"k": f"{process}:{k}"})
             else:
                 episode.text(f"{process}:{k}" + "x" * (k % 700))
-            struct.pack_into("<Q", acked, process * 8, k + 1)
+            mark(acked, process, k + 1)
         episode.end("success")
 
 
