@@ -136,8 +136,11 @@ def _targets(results: Found) -> str:
 
 
 def _event_row(plain: Found) -> Row:
+    """The event's own figures, and how they compare with a plain write."""
+    beside = [Beside(**each) for each in plain["beside"]]
+    told = "".join(f"; {each.name} {each.value}, {each.told()}" for each in beside)
     target = Target(**plain["target"]) if plain["target"] else None
-    return Row(f"record an event: {plain['what']}", f"{plain['value']} µs (p50 / p99 / p999)", target=target)
+    return Row(f"record an event: {plain['what']}", f"{plain['value']} µs (p50 / p99 / p999){told}", target=target)
 
 
 def _step_rows(found: dict[str, Found]) -> Iterator[Row]:

@@ -29,7 +29,8 @@ def results(**found):
     """What a comparison found, with these for the peers."""
     told = {"cpu": "a CPU", "cores": 2, "python": "3.11", "filesystem": "ext4", "date": "a day", "load": 0.1}
     sizes = {"rounds": 3, "episodes": 2, "history": 2, "killed": 60, "paced": 20, "episode": 50, "pace": 40}
-    event = {"what": "text", "value": "3 / 4 / 5", "target": {"text": "p50 ≤ 4 µs", "met": True}}
+    write = {"name": "os.write", "value": "1 / 2 / 3", "ratio": 0.5}
+    event = {"what": "text", "value": "3 / 4 / 5", "beside": [write], "target": {"text": "p50 ≤ 4 µs", "met": True}}
     ours = {"rounds": [{"theirs": measured(), "ours": measured()}], "killed": [[0, 60]], "paced": [[0, 20]]}
     return {
         "machine": {**told, "timer_us": 0.1}, "minutes": 2, "quick": False, "sizes": sizes, "events": [event],
@@ -85,6 +86,13 @@ def test_the_design_is_judged_by_what_is_there(change, verdict):
     found["peers"]["trackway"]["rounds"] = [{"theirs": measured(**change), "ours": measured()}]
 
     assert row(compared.text(found), "bytes a step")[3] == verdict
+
+
+def test_an_event_stands_beside_a_plain_write():
+    """Its own target, and the ratio that some targets ask for."""
+    cells = row(compared.text(results()), "record an event: text")
+
+    assert cells[2:] == ["3 / 4 / 5 µs (p50 / p99 / p999); os.write 1 / 2 / 3, 2.00x worse", "met"]
 
 
 def test_a_single_lost_step_of_ours_is_not_met():
