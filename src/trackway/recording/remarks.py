@@ -12,7 +12,7 @@ from trackway.schema import events as kinds
 from trackway.schema.canonical import hash_bytes
 from trackway.schema.events import FileState
 from trackway.schema.plain import plain, text_of, text_or_none
-from trackway.store.large import FileContent, Payload, large_of
+from trackway.store.large import BIG, FileContent, Payload, large_of
 
 if TYPE_CHECKING:
     from trackway.recording.episode import Core
@@ -145,7 +145,8 @@ class Remarks:
         if text is not None and not isinstance(text, str):
             text, detail = None, text if detail is None else [text, detail]
         fields = {"topic": text_of(topic), "text": text_or_none(text), "detail": plain(detail)}
-        self._put(kinds.Note, fields, large_of(fields, ("text", "detail")))
+        is_small = detail is None and len(fields["text"] or "") < BIG
+        self._put(kinds.Note, fields, () if is_small else large_of(fields, ("text", "detail")))
 
     def reflection(
         self,
