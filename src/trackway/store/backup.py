@@ -196,7 +196,7 @@ def _copy(store: SqliteStore, path: Path, progress: Progress) -> None:
 
         connection.set_progress_handler(tell, _OPCODES)
         try:
-            connection.execute("VACUUM INTO ?", (str(path),))
+            connection.execute("VACUUM INTO ?", (path.as_uri(),))  # a path need not be text
         except sqlite3.OperationalError as error:
             if thrown:
                 raise thrown[0] from error

@@ -42,6 +42,7 @@ _RECORDS_OWN: Final = (sqlite3.ProgrammingError, sqlite3.DataError, sqlite3.NotS
 """What a value can do to SQLite; every other error of it is the file's."""
 
 _WAL_LIMIT: Final = 64 << 20
+_ALONE: Final = "?mode=ro&vfs=unix-none"
 
 _WRITER = "SELECT * FROM writers WHERE writer = ?"
 _SUMMARY = "SELECT summary FROM episodes WHERE uuid = ?"
@@ -335,8 +336,8 @@ class SqliteStore:
         except _FAILURES as error:
             hint = "name another with --store, or put a backup in its place"
             raise NotAStore(f"{self.path} is no SQLite file: {error}", hint=hint, path=self.path) from error
-        try:  # a read-only place cannot hold the -shm file WAL needs; immutable reads what was checkpointed
-            return self._try_connect(f"{self.path.absolute().as_uri()}?immutable=1")
+        try:
+            return self._try_connect(self.path.absolute().as_uri() + self._where_nothing_can_be_made())
         except _FAILURES as error:
             raise self._trouble(error) from error
 
@@ -347,6 +348,11 @@ class SqliteStore:
         except OSError:
             return False
 
+    def _where_nothing_can_be_made(self) -> str:
+        """A read-only place cannot hold the -shm file that a log needs: one is kept in memory, where there is a log."""
+        log = self.path.with_name(f"{self.path.name}-wal")
+        return _ALONE if log.exists() and log.stat().st_size else "?immutable=1"
+
     def _try_connect(self, uri: str) -> sqlite3.Connection:
         connection = sqlite3.connect(
             uri, uri=True, isolation_level=None, check_same_thread=False, timeout=_BUSY_MS / 1000
@@ -354,6 +360,8 @@ class SqliteStore:
         # SQLite's own lower() knows ASCII only.
         connection.create_function("casefold", 1, lambda text: text and text.casefold(), deterministic=True)
         try:
+            if uri.endswith(_ALONE):
+                connection.execute("PRAGMA locking_mode=EXCLUSIVE")
             connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
         except _FAILURES:
             connection.close()
