@@ -142,6 +142,8 @@ class Transcript:
     def _result(self, event: kinds.ToolResult) -> Iterator[Line]:
         waiting = self._open.get((event.agent, event.call_id))
         step = waiting.popleft() if waiting else None
+        if waiting is not None and not waiting:
+            del self._open[event.agent, event.call_id]
         failed = event.is_error or event.status not in ("ok", "error")
         words = [f"✗ {event.status if event.status != 'ok' else 'error'}" if failed else "✓"]
         words += [f"exit {event.exit_code}"] if event.exit_code is not None else []

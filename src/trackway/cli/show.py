@@ -108,12 +108,9 @@ def follow_episode(live: LiveStore, summary: EpisodeSummary, *, in_json: bool, f
 
 def in_order(live: LiveStore, summary: EpisodeSummary) -> Iterable[Event]:
     """The events in reading order. Those of one recording process are stored in it, and need not be held to sort."""
-    events = live.events(summary.id)
-    if len(summary.writers) == 1 and "" not in summary.writers:
-        return events
-    from trackway.read.order import ordered
+    from trackway.read import order
 
-    return ordered(events)
+    return order.in_order(live.events(summary.id), summary.writers)
 
 
 def _events(live: LiveStore, summary: EpisodeSummary, form: str) -> Iterable[Event]:

@@ -21,23 +21,41 @@ class Pair(NamedTuple):
         return self.result is None or self.result.failed
 
 
-class Open:
+class Waiting:
     """The calls that wait for their results, by agent and call id; where an id repeats, the oldest is meant."""
 
     def __init__(self) -> None:
         self._waiting: dict[tuple[str | None, str], deque[int]] = defaultdict(deque)
-        self.calls: list[AssistantToolCall] = []
+        self._count = 0
 
     def call(self, event: AssistantToolCall) -> int:
         """Take in a call; gives its place among the calls."""
-        self._waiting[event.agent, event.call_id].append(len(self.calls))
-        self.calls.append(event)
-        return len(self.calls) - 1
+        self._waiting[event.agent, event.call_id].append(self._count)
+        self._count += 1
+        return self._count - 1
 
     def result(self, event: ToolResult) -> int | None:
         """The place of the call this result answers; None where no open call does."""
         waiting = self._waiting.get((event.agent, event.call_id))
-        return waiting.popleft() if waiting else None
+        if not waiting:
+            return None
+        place = waiting.popleft()
+        if not waiting:  # answered: nothing of it is held, however many there are
+            del self._waiting[event.agent, event.call_id]
+        return place
+
+
+class Open(Waiting):
+    """The same, with all calls by their place."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.calls: list[AssistantToolCall] = []
+
+    def call(self, event: AssistantToolCall) -> int:
+        """Take in a call; gives its place among the calls."""
+        self.calls.append(event)
+        return super().call(event)
 
 
 def pairs(events: Iterable[Event]) -> list[Pair]:

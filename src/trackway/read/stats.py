@@ -13,8 +13,8 @@ from typing import Final
 
 import msgspec
 
-from trackway.read.order import ordered
-from trackway.read.pairs import pairs
+from trackway.read.order import in_order
+from trackway.read.pairs import Waiting
 from trackway.read.price import Pricer
 from trackway.read.usage import Usage, together, usage
 from trackway.schema.episode import EpisodeSummary
@@ -138,6 +138,35 @@ class _Group:
         self.usage = together((self.usage, spent))
 
 
+class _Heard:
+    """What one episode has told so far, and the calls of tools that wait for their results."""
+
+    def __init__(self) -> None:
+        self.tools: set[str] = set()
+        self.rewards: list[float] = []
+        self.of_models: list[Event] = []  # what a call used is known once all was heard of it
+        self._waiting = Waiting()
+        self._calls: dict[int, str] = {}
+
+    def take(self, event: Event) -> tuple[str, ToolResult] | None:
+        """The tool, where this is what came of a call of one."""
+        if isinstance(event, AssistantToolCall):
+            self.tools.add(event.name)
+            self._calls[self._waiting.call(event)] = event.name
+        elif isinstance(event, ToolResult):
+            place = self._waiting.result(event)
+            return None if place is None else (self._calls.pop(place), event)
+        elif isinstance(event, (EpisodeStart, ModelCall, ModelResult)):
+            self.of_models.append(event)
+        elif isinstance(event, Reward) and event.scope == "step" and event.value is not None:
+            self.rewards.append(event.value)
+        return None
+
+    def unanswered(self) -> list[str]:
+        """The tools of the calls that nothing came back from."""
+        return list(self._calls.values())
+
+
 class Counting:
     """Takes episodes one by one; ``stats()`` says what they come to."""
 
@@ -150,31 +179,31 @@ class Counting:
 
     def add(self, summary: EpisodeSummary, events: Iterable[Event]) -> None:
         """Count one episode."""
-        found = ordered(map(_light, events))
-        spent = usage(found, self._prices)
         task = self._tasks.setdefault(summary.task_key or summary.task, _Group())
-        for group in (self._whole, task):
-            _episode(group, summary, spent)
-        rewards = [each.value for each in found if isinstance(each, Reward) and each.scope == "step"]
-        told = [each for each in rewards if each is not None]
-        if told:
-            task.rewarded += 1
-            task.reward += sum(told)
-        self._count_tools(found, (self._whole, task))
-        self._count_models(found, spent)
-
-    def _count_tools(self, events: list[Event], above: tuple[_Group, ...]) -> None:
-        seen: set[str] = set()
-        for pair in pairs(events):
-            tool = self._tools.setdefault(pair.call.name, _Group())
-            tool.calls += 1
-            tool.unanswered += pair.result is None
-            tool.durations.add(None if pair.result is None else pair.result.duration_ms)
-            for group in (tool, *above):
-                group.errors += pair.failed
-            seen.add(pair.call.name)
-        for name in seen:
+        heard, above = _Heard(), (self._whole, task)
+        for event in in_order(map(_light, events), summary.writers):
+            answered = heard.take(event)
+            if answered is not None:
+                self._count_call(*answered, above)
+        for name in heard.unanswered():
+            self._count_call(name, None, above)
+        for name in heard.tools:
             self._tools[name].episodes += 1
+        if heard.rewards:
+            task.rewarded += 1
+            task.reward += sum(heard.rewards)
+        spent = usage(heard.of_models, self._prices)
+        for group in above:
+            _episode(group, summary, spent)
+        self._count_models(heard.of_models, spent)
+
+    def _count_call(self, name: str, result: ToolResult | None, above: tuple[_Group, ...]) -> None:
+        tool = self._tools.setdefault(name, _Group())
+        tool.calls += 1
+        tool.unanswered += result is None
+        tool.durations.add(None if result is None else result.duration_ms)
+        for group in (tool, *above):
+            group.errors += result is None or result.failed
 
     def _count_models(self, events: list[Event], spent: Usage) -> None:
         named: dict[str, str | None] = {}
@@ -247,8 +276,10 @@ def _model(name: str | None, group: _Group) -> ModelRow:
 
 def _light(event: Event) -> Event:
     """The event without what is not counted: an episode is held to be put in order, its texts need not be."""
-    if isinstance(event, (EpisodeStart, ModelResult, Reward)):
+    if isinstance(event, (EpisodeStart, Reward)):
         return event
+    if isinstance(event, ModelResult):
+        return msgspec.structs.replace(event, response=None, token_ids=None, logprobs=None)
     if isinstance(event, ToolResult):
         return msgspec.structs.replace(event, content="", returned=None)
     if isinstance(event, AssistantToolCall):
