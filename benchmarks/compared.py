@@ -30,8 +30,8 @@ def _about(results: Found) -> str:
     quick = "**A quick look: too few samples to judge anything by.** " if results["quick"] else ""
     return (
         f"{quick}{machine.line(results['machine'])}. {steps:,} steps ({history:,} with history), "
-        f"{size['rounds']} rounds, slow ones once; killed after {size['killed']:,} acknowledged steps at full speed, "
-        f"and after {size['paced']} at {size['pace']} a second; {results['minutes']:.0f} minutes in all."
+        f"rounds: {size['rounds']}, slow ones once; killed after {size['killed']:,} acknowledged steps at full speed, "
+        f"and after {size['paced']} at {size['pace']} a second; {results['minutes']:.0f} min in all."
     )
 
 

@@ -58,15 +58,14 @@ def process(peer: str, folder: Path, episodes: int, rest: float = 0.0) -> list[s
 
 def acknowledged(command: list[str], after: int, **more: Any) -> int:
     """Kill the process once it has been promised so many steps; how many it had been promised by then."""
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, **more)
-    assert process.stdout is not None
-    too_long = threading.Timer(LIMIT_S, process.kill)
-    too_long.start()
-    acked = len(process.stdout.read(after))
-    process.kill()
-    acked += len(process.stdout.read())
-    process.wait()
-    too_long.cancel()
+    with subprocess.Popen(command, stdout=subprocess.PIPE, **more) as process:
+        assert process.stdout is not None
+        too_long = threading.Timer(LIMIT_S, process.kill)
+        too_long.start()
+        acked = len(process.stdout.read(after))
+        process.kill()
+        acked += len(process.stdout.read())
+        too_long.cancel()
     if acked < after:
         raise ValueError(f"{' '.join(command)}: ended by itself or stood still, after {acked} of {after} steps")
     return acked

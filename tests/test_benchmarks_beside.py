@@ -10,8 +10,9 @@ import urllib.request
 from pathlib import Path
 
 import pytest
-from benchmarks import compared, page, side_by_side
+from benchmarks import compared, page, peers, side_by_side
 from benchmarks.__main__ import PART as AREAS_PART
+from benchmarks.measure import Options
 from benchmarks.peers import environments, sink
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -163,6 +164,17 @@ def test_a_peer_needs_nothing_of_ours():
     done = subprocess.run([sys.executable, "-S", "-c", code], env=environ, capture_output=True, text=True, check=False)
 
     assert done.returncode == 0, done.stderr
+
+
+def test_a_peer_whose_process_fails_is_left_out(monkeypatch, capfd):
+    """With the last thing its process said, in the table and on stderr; the others go on."""
+    monkeypatch.setitem(peers.NAMES, "stranger", peers.Peer("jsonl", "python"))  # unknown to the process it starts
+    session = side_by_side.Session(["stranger"], Options(quick=True))
+    session.measure()
+
+    assert session.found["stranger"]["left_out"] == "KeyError: 'stranger'"
+    assert "stranger: left out: KeyError: 'stranger'" in capfd.readouterr().err
+    assert session.found["trackway"]["history"]["kept"] == 100
 
 
 def test_the_sink_keeps_what_arrived_whole(tmp_path):
