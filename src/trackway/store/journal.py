@@ -216,12 +216,12 @@ class Journal:
 
     def _put_parts(self, episode: bytes, parts: Iterator[Part]) -> int:
         self._blobs += 1
-        for part, last in parts:
+        for i, (part, last) in enumerate(parts):
             body = episode + record.pack_blob_part(self._blobs, part, last=last)
             segment = self._segment or self._open()
             if segment.offset + RECORD_HEADER + len(body) + 8 > segment.size:
                 segment = self._roll(len(body))
-            segment.put(record.meta_of(BLOB_PART, 0, SCHEMA), body)
+            segment.put(record.meta_of(BLOB_PART, record.part_number(i), SCHEMA), body)
         return self._blobs
 
     # --- files --------------------------------------------------------------------------------------------------

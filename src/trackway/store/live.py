@@ -26,7 +26,7 @@ from trackway.store.base import ALL, Batch, Dropped, Query, Store
 from trackway.store.home import Home
 from trackway.store.payloads import bytes_of_pieces, left_out, text_of_pieces
 from trackway.store.record import Position, Record
-from trackway.store.tail import Part, Tails
+from trackway.store.tail import Part, Tails, is_whole
 
 _FOLLOW_EVERY = 0.1
 
@@ -223,7 +223,10 @@ class LiveStore:
 def _with_parts(parts: dict[int, list[Part]]) -> codec.ExtHook:
     def hook(code: int, raw: memoryview) -> Any:  # noqa: ANN401
         if code in (codec.LOCAL_TEXT, codec.LOCAL_BYTES):
-            pieces = (each.read() for each in parts.get(int.from_bytes(raw, "little"), ()))
+            mine = parts.get(int.from_bytes(raw, "little"), [])
+            if not is_whole(mine):
+                raise EventRefused("a part of its payload is missing or damaged")
+            pieces = (each.read() for each in mine)
             return text_of_pieces(pieces) if code == codec.LOCAL_TEXT else bytes_of_pieces(pieces)
         return exact_hook(code, raw, hook)
 

@@ -55,14 +55,14 @@ class MemoryStore:
             return len(ready)
 
     def _ready(self, batch: Batch) -> Iterator[tuple[str, Encoded]]:
-        parts: dict[int, bytes] = {}
+        parts: dict[int, list[bytes | None]] = {}
         local: dict[int, bytes] = {}
         for each in itertools.starmap(record.Record, batch.records):
             if each.type == record.BLOB_PART:
                 number, last, part = record.unpack_blob_part(each.body)
-                parts[number] = parts.get(number, b"") + part
-                if last:
-                    local[number] = self._keep(parts.pop(number))
+                parts.setdefault(number, []).append(part if each.flags in (0, _next_of(parts, number)) else None)
+                if last and None not in (whole := parts.pop(number)):
+                    local[number] = self._keep(b"".join(filter(None, whole)))
                 continue
             encoded = each.encoded
             if encoded.flags & BLOBS or len(encoded.body) >= APART:
@@ -153,3 +153,7 @@ def _needed(encoded: Encoded) -> set[bytes]:
     if isinstance(event, FileChange):
         found |= file_digests(event)
     return found
+
+
+def _next_of(parts: dict[int, list[bytes | None]], number: int) -> int:
+    return record.part_number(len(parts.get(number, ())))

@@ -13,6 +13,7 @@ from typing import Any, Final
 
 import msgspec
 
+from trackway.errors import EventRefused
 from trackway.schema import codec
 from trackway.schema.codec import BLOBS, EXACT, Encoded, Ext, exact, exact_hook, listed, mapped, tree_of
 
@@ -53,7 +54,9 @@ def _apart(value: Any, keep: Keep, local: dict[int, bytes]) -> Any:  # noqa: ANN
     if isinstance(value, list):
         return listed(value, lambda each: _apart(each, keep, local))
     if isinstance(value, Ext) and value.code in (codec.LOCAL_TEXT, codec.LOCAL_BYTES):
-        digest = local[int.from_bytes(value.data, "little")]
+        digest = local.get(int.from_bytes(value.data, "little"))
+        if digest is None:
+            raise EventRefused("a part of its payload is missing or damaged")
         return Ext(codec.BLOB_TEXT if value.code == codec.LOCAL_TEXT else codec.BLOB_BYTES, digest)
     return value
 

@@ -6,6 +6,8 @@
     meta      = type u8 | codec flags u8 | schema u16
     body      = episode id (16 bytes) + event, or + blob number u32 | last u8 | bytes
 
+In the place of codec flags, a blob part has its own number: 1 to 255 and round again, so that a missing one is noticed.
+
 The checksum is seeded with the record's offset and meta, so bytes in a wrong place are not taken for a record. The
 header of a record is stored after its body: a reader that sees it sees the body. Length 0 is where writing stopped.
 ``activation`` is 0 until the segment is taken into use; the order of activations is the order of writing.
@@ -143,6 +145,11 @@ def read_segment_header(segment: bytes) -> SegmentHeader | None:
     return SegmentHeader(version, activation, writer.decode("ascii", "replace").rstrip("\0"), made_at)
 
 
+def part_number(i: int) -> int:
+    """What stands for the ``i``-th part of a blob, from 0 on; never 0, which older writers put."""
+    return i % 255 + 1
+
+
 def pack_blob_part(number: int, body: bytes, *, last: bool) -> bytes:
     """The body of a blob part, after the episode id."""
     return _blob.pack(number, last) + body
@@ -221,14 +228,32 @@ def scan(stretch: bytes, start: int) -> Scan:
                     at = end
                     continue
         resumed = _next_record(stretch, at + 8, start, limit)
-        damage.append(_damage(stretch, at, resumed, start))
+        found = _measured_anew(stretch, at, resumed, start)
+        if found is not None:
+            records.append(found)
+        else:
+            damage.append(_damage(stretch, at, resumed, start, is_last=resumed == limit))
         at = resumed
     return Scan(records, damage)
 
 
-def _damage(stretch: bytes, at: int, end: int, start: int) -> Damage:
+def _measured_anew(stretch: bytes, at: int, end: int, start: int) -> RawRecord | None:
+    """The record between two places whose length alone is damaged: the checksum is over the rest, and knows it."""
+    if at + RECORD_HEADER > len(stretch):
+        return None
+    _, meta, digest = _unpack_header(stretch, at)
+    for stop in range(min(end + 8, len(stretch)), max(at + RECORD_HEADER + EPISODE, end - 8) - 1, -1):
+        whole = stretch[at + RECORD_HEADER : stop]
+        if xxh3_64_intdigest(whole, (start + at << 32) | meta) == digest:
+            return meta, whole, start + at, start + end
+    return None
+
+
+def _damage(stretch: bytes, at: int, end: int, start: int, *, is_last: bool) -> Damage:
+    """Torn is what a dying writer left at the very end: a body that has no header yet, or a file that ends too soon."""
     length = int.from_bytes(stretch[at : at + 4], "little")
-    torn = not length or at + RECORD_HEADER + length > len(stretch)
+    overruns = at + RECORD_HEADER + length > len(stretch) and end >= len(stretch) - 7
+    torn = is_last and (not stretch[at : at + RECORD_HEADER].strip(b"\0") or overruns)
     return Damage(start + at, start + end, stretch[at:end].rstrip(b"\0"), torn)
 
 

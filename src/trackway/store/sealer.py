@@ -290,6 +290,7 @@ def _batches(segments: list[Finished], start: Position) -> Iterator[tuple[list[P
         if cut is None:
             waiting.append(Piece(activation, path, low, size))
             continue
+        cut = min(cut, size)  # a dying writer may not have come to the padding of its last record
         yield [*waiting, Piece(activation, path, low, cut)], Position(activation, cut)
         waiting = [Piece(activation, path, cut, size)] if cut < size else []
     if waiting:

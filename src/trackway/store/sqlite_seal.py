@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import sqlite3
+from collections import defaultdict
 from collections.abc import Iterable
 from typing import NamedTuple
 
@@ -117,6 +118,7 @@ class Sealing:
         self._numbers: list[int] = []
         self._growing: dict[int, sqlite_blobs.Growing] = {}
         self._local: dict[int, bytes] = {}
+        self._parts: dict[int, list[int]] = defaultdict(list)
 
     def take(self, batch: Batch) -> int:
         """Store every record and the position behind them; returns how many events there were."""
@@ -126,7 +128,7 @@ class Sealing:
         groups: dict[bytes, _Group] = {}
         for meta, whole, _, _ in batch.records:
             if meta & 0xFF == record.BLOB_PART:
-                self._blob_part(whole[EPISODE:])
+                self._blob_part(whole[EPISODE:], meta >> 8 & 0xFF)
                 continue
             episode = whole[:EPISODE]
             group = groups.get(episode)
@@ -164,11 +166,13 @@ class Sealing:
         if stored != batch.start:
             raise StoreTrouble(f"writer {batch.writer} is sealed up to {stored}, the batch starts at {batch.start}")
 
-    def _blob_part(self, body: bytes) -> None:
+    def _blob_part(self, body: bytes, place: int) -> None:
         number, last, part = record.unpack_blob_part(body)
         growing = self._growing.setdefault(number, sqlite_blobs.Growing(self._connection, self._packer))
+        self._parts[number].append(place)
         growing.take(part)
-        if last:
+        # Where one is missing, the blob is none, and whoever refers to it is refused.
+        if last and all(each in (0, record.part_number(i)) for i, each in enumerate(self._parts.pop(number))):
             self._local[number] = self._growing.pop(number).finish()
 
     def _drop_unfinished(self) -> None:

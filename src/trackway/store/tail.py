@@ -141,6 +141,7 @@ class Part(NamedTuple):
     episode: bytes
     number: int
     last: bool
+    place: int
 
     def read(self) -> bytes:
         """Its bytes; raises ``FileNotFoundError`` once it is sealed and gone from here."""
@@ -174,6 +175,8 @@ class Tail:
     def _take(self, segment: Finished, *, alive: bool) -> None:
         activation, path, size, _ = segment
         start = self._read.offset if activation == self._read.activation else SEGMENT_HEADER
+        if start >= size:  # read already, but for the padding that a dying writer did not come to
+            return
         try:
             body = read(Piece(activation, path, start, size))
         except FileNotFoundError:  # sealed and unlinked in this moment: the store has it
@@ -191,7 +194,13 @@ def _kept(path: Path, each: Record) -> Record | Part:
     if each.type != record.BLOB_PART:
         return each
     number, last, _ = record.unpack_blob_part(each.whole[EPISODE : EPISODE + record.BLOB_HEADER])
-    return Part(path, each.start, each.end, each.episode, number, last)
+    return Part(path, each.start, each.end, each.episode, number, last, each.flags)
+
+
+def is_whole(parts: list[Part]) -> bool:
+    """Whether these are all parts of a blob, none missing in between."""
+    in_place = all(each.place in (0, record.part_number(i)) for i, each in enumerate(parts))
+    return bool(parts) and parts[-1].last and in_place
 
 
 class Tails:
