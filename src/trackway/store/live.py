@@ -89,14 +89,38 @@ class LiveStore:
             for each in self.store.episodes(query):
                 yield self._with_state(each)
             return
-        more = None if query.limit is None else query.limit + len(waiting)
-        stored = self.store.episodes(msgspec.structs.replace(query, limit=more))
+        stored, among = self._first_of(query, waiting)
         found = [each for each in stored if each.id not in waiting]
-        for episode_id in waiting:
+        for episode_id in among:
             with contextlib.suppress(EpisodeNotFound):  # pruned, and what came late for it is all there is
                 found += [each for each in [self._folded(episode_id)] if query.takes(each)]
         for each in query.ordered(found):
             yield self._with_state(each)
+
+    def _first_of(self, query: Query, waiting: set[str]) -> tuple[list[EpisodeSummary], set[str]]:
+        """Stored summaries, and those that wait: all that may be among the first of what is asked for."""
+        if query.limit is not None and query.is_by_start:
+            # When an episode started never changes, so thousands that wait need not be put together to show a few.
+            stored = list(self.store.episodes(query))
+            starts = {each.id: each.started_at for each in stored if each.started_at is not None} | self._starts()
+            if len(starts) >= query.limit:
+                by_start = sorted(starts, key=lambda each: (starts[each], each), reverse=query.newest_first)
+                first = set(by_start[: query.limit])
+                return [each for each in stored if each.id in first], first & waiting
+        more = None if query.limit is None else query.limit + len(waiting)
+        return list(self.store.episodes(msgspec.structs.replace(query, limit=more))), waiting
+
+    def _starts(self) -> dict[str, int]:
+        """When the episodes began whose start is in a journal."""
+        found = {}
+        with self._lock:
+            records = self._tails.with_bytes(EpisodeStart.kind.encode())
+        for each in records:
+            with contextlib.suppress(EventRefused):
+                event = decode(each.encoded, left_out)
+                if type(event) is EpisodeStart:
+                    found[ids.from_bytes(each.episode)] = event.at
+        return found
 
     def _folded(self, episode_id: str) -> EpisodeSummary:
         waiting = self._waiting(episode_id, whole=False)

@@ -228,6 +228,16 @@ class Tails:
         """The episodes that have something in the tail of a living writer."""
         return {episode for writer in self.alive & self._known.keys() for episode in self._known[writer].records}
 
+    def with_bytes(self, wanted: bytes) -> list[Record]:
+        """The records that have these bytes in them."""
+        return [
+            found
+            for each in self._known.values()
+            for records in each.records.values()
+            for _, found in records
+            if isinstance(found, Record) and wanted in found.whole
+        ]
+
     def of(self, episode: bytes) -> Iterator[list[Record | Part]]:
         """The records of an episode, one list per writer; parts of blobs by where they are."""
         for each in self._known.values():
