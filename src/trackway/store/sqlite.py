@@ -42,6 +42,7 @@ _RECORDS_OWN: Final = (sqlite3.ProgrammingError, sqlite3.DataError, sqlite3.NotS
 """What a value can do to SQLite; every other error of it is the file's."""
 
 _WAL_LIMIT: Final = 64 << 20
+_SHORTEST: Final = 512
 _ALONE: Final = "?mode=ro&vfs=unix-none"
 
 _WRITER = "SELECT * FROM writers WHERE writer = ?"
@@ -179,9 +180,7 @@ class SqliteStore:
         if summary is not None:
             _of(episode_id, summary)
         while True:
-            piece = self._frame_with(number, wanted) or self._tail_from(number, wanted)
-            # Between the two questions a sealer may have moved the tail into a frame: ask once more before ending.
-            piece = piece or self._frame_with(number, wanted) or self._late(episode_id, number, wanted)
+            piece = self._frame_with(number, wanted) or self._after_frames(episode_id, number, wanted)
             if not piece:
                 return
             yield from piece
@@ -199,18 +198,25 @@ class SqliteStore:
             events = self._packer.unpack(frame, where=where, hook=put_together(self._fetch))
         return numbered(events, first)[wanted - first :]
 
-    def _late(self, episode_id: str, number: int, wanted: int) -> list[Event]:
-        """What came while we looked; none at the end. An end that comes too soon is never taken for one."""
+    def _after_frames(self, episode_id: str, number: int, wanted: int) -> list[Event]:
+        """What is in the tail; none at the end. An end that comes too soon is never taken for one."""
+        if self._next_seq(episode_id, number) <= wanted:
+            return []
+        # Between the two questions a sealer may have moved the tail into a frame.
+        piece = self._tail_from(number, wanted) or self._frame_with(number, wanted)
+        if not piece:
+            self._next_seq(episode_id, number)
+            where = f"event {wanted} of episode {episode_id}"
+            raise damaged(f"{where} is missing", where=where)
+        return piece
+
+    def _next_seq(self, episode_id: str, number: int) -> int:
         rows = self._rows(_NEXT_SEQ, (ids.to_bytes(episode_id),))
         if not rows or rows[0][0] != number:
             raise EpisodeNotFound(f"episode {episode_id} was deleted while it was read", ref=episode_id)
-        if rows[0][1] <= wanted:
-            return []
-        piece = self._frame_with(number, wanted) or self._tail_from(number, wanted)
-        if not piece:
-            where = f"event {wanted} of episode {episode_id}"
-            raise StoreDamaged(f"{where} is missing", hint="trackway verify", where=where)
-        return piece
+        if type(rows[0][1]) is not int:
+            raise damaged(f"the row of episode {episode_id} is not what was stored", episode=episode_id)
+        return int(rows[0][1])
 
     def _tail_from(self, number: int, wanted: int) -> list[Event]:
         events: list[Event] = []
@@ -331,7 +337,7 @@ class SqliteStore:
         try:
             return self._try_connect(f"{self.path.absolute().as_uri()}?mode=rw")
         except sqlite3.OperationalError as error:
-            if to_write or self._has_log():
+            if to_write or (self._has_log() and os.access(self.path.parent, os.W_OK)):
                 raise self._unavailable(error) from error
         except _FAILURES as error:
             hint = "name another with --store, or put a backup in its place"
@@ -350,10 +356,17 @@ class SqliteStore:
 
     def _where_nothing_can_be_made(self) -> str:
         """A read-only place cannot hold the -shm file that a log needs: one is kept in memory, where there is a log."""
-        log = self.path.with_name(f"{self.path.name}-wal")
-        return _ALONE if log.exists() and log.stat().st_size else "?immutable=1"
+        return _ALONE if self._has_log() else "?immutable=1"
+
+    def _check_length(self) -> None:
+        """To SQLite, a file that ends within its first page is a new one; a store is never so short."""
+        size = self.path.stat().st_size
+        if 0 < size < _SHORTEST:
+            hint = "put a backup in its place"
+            raise StoreDamaged(f"store {self.path} is cut off after {size} bytes", hint=hint, path=self.path)
 
     def _try_connect(self, uri: str) -> sqlite3.Connection:
+        self._check_length()
         connection = sqlite3.connect(
             uri, uri=True, isolation_level=None, check_same_thread=False, timeout=_BUSY_MS / 1000
         )
