@@ -6,14 +6,17 @@ changed unless ``fix`` is asked for, and then only what dead processes left behi
 
 from __future__ import annotations
 
+import itertools
 import os
 import platform
 import sqlite3
 import stat
+import time
 from collections import Counter
 from collections.abc import Iterator
 from typing import Final, NamedTuple
 
+from trackway.cli._files import files, from_the_future, gaps, is_ahead
 from trackway.cli._journals import journals, kept_aside
 from trackway.cli._options import version
 from trackway.cli._place import home_place, store_place
@@ -48,12 +51,14 @@ def findings(home: str | None, store: str | None, *, fix: bool) -> Iterator[Find
     except BadSetting as error:  # where everything is depends on it
         yield Finding("problem", error.message, do=error.hint)
         return
-    for each in found.files:
-        yield Finding("ok", "settings are read from a file", str(each))
+    for path in found.files:
+        yield Finding("ok", "settings are read from a file", str(path))
     yield from _environment(place)
     yield from _folder(place)
     try:
         named = settings.store_for(store, place)
+        for each in files(place, named):
+            yield Finding(*each)
         yield from _store(named, place)
         yield from _kept(place, named, fix=fix)
     except TrackwayError as error:
@@ -147,14 +152,21 @@ def _store(store: Store, home: Home) -> Iterator[Finding]:
 
 def _kept(home: Home, store: Store, *, fix: bool) -> Iterator[Finding]:
     """Journals, what was put aside, and what the episodes say of themselves."""
-    for each in journals(home, store, fix=fix):
+    for each in itertools.chain(journals(home, store, fix=fix), kept_aside(home), gaps(store)):
         yield Finding(*each)
-    for each in kept_aside(home):
-        yield Finding(*each)
+    yield from _episodes(home, store)
+
+
+def _episodes(home: Home, store: Store) -> Iterator[Finding]:
     states: Counter[str] = Counter()
+    now, newest = time.time_ns(), 0
     for summary in LiveStore(home, store).episodes():
         states[summary.state or ""] += 1
         states["lossy"] += summary.lost > 0
+        states["ahead"] += is_ahead(summary.last_at, now)
+        newest = max(newest, summary.last_at or 0)
+    for each in from_the_future(newest, states["ahead"]):
+        yield Finding(*each)
     if states["crashed"]:
         said = f"{count(states['crashed'], 'episode')} without an end: the recording process is gone"
         yield Finding("note", said, do="trackway ls --state crashed")

@@ -14,6 +14,7 @@ from typing import Any
 from trackway.cli._text import count, moment
 from trackway.store import tail
 from trackway.store.base import Store
+from trackway.store.holding import holder_of
 from trackway.store.home import Home
 from trackway.store.sealer import Sealer
 from trackway.store.tail import Tail, WriterFolder
@@ -27,8 +28,11 @@ def journals(home: Home, store: Store, *, fix: bool) -> Iterator[Said]:
         yield from _adopted(home, store)
     found = tail.writers(home)
     for each in found:
-        if each.alive:
-            yield "ok", f"{_who(each)} is recording, {_waiting(each, store)}", str(each.folder.path), ""
+        newer = tail.newer_version(each.folder)
+        if newer is not None:
+            yield _newer(each, newer)
+        elif each.alive:
+            yield _living(each, store)
         else:
             yield _dead(each, store)
     if not found:
@@ -43,6 +47,20 @@ def _adopted(home: Home, store: Store) -> Iterator[Said]:
     if done.torn:
         said = f"{count(done.torn, 'record')} dropped: being written when the process died, never acknowledged"
         yield "ok", said, str(home.journals), ""
+
+
+def _living(each: WriterFolder, store: Store) -> Said:
+    said, where = f"{_who(each)} is recording, {_waiting(each, store)}", str(each.folder.path)
+    holder = holder_of(each.folder.lock)
+    if holder is not None and holder.stopped:
+        return "note", f"{said}; it is stopped", where, f"kill -CONT {holder.pid} lets it go on; all of it can be read"
+    return "ok", said, where, ""
+
+
+def _newer(each: WriterFolder, version: int) -> Said:
+    said = f"{_who(each)} {'writes' if each.alive else 'left'} a journal of version {version}, newer than this trackway"
+    do = "pip install -U trackway reads and seals it; it is kept as it is until then"
+    return "ok" if each.alive else "problem", said, str(each.folder.path), do
 
 
 def _dead(each: WriterFolder, store: Store) -> Said:
@@ -88,7 +106,7 @@ def kept_aside(home: Home) -> Iterator[Said]:
 def _reason(path: Path) -> str:
     try:
         return str(json.loads(path.read_bytes())["reason"])
-    except (OSError, ValueError, KeyError, TypeError):
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
         return "no reason is written beside it"
 
 
@@ -100,7 +118,7 @@ def _losses(path: Path) -> Iterator[dict[str, Any]]:
     for each in lines:
         try:
             value = json.loads(each)
-        except ValueError:  # the disk may have filled in the middle of a line
+        except (ValueError, RecursionError):  # the disk may have filled in the middle of a line
             continue
         if isinstance(value, dict):
             yield value

@@ -42,9 +42,9 @@ class Receipts:
                 begun[name] = None
             elif says == "done":
                 begun.pop(str(name), None)
-            elif says == "finished":
-                for other in each.get("of", ()):
-                    begun.pop(other, None)
+            elif says == "finished" and isinstance(each.get("of"), list):
+                for other in each["of"]:
+                    begun.pop(str(other), None)
         return list(begun)
 
     def _lines(self) -> Iterator[dict[str, Any]]:
@@ -54,7 +54,7 @@ class Receipts:
         except FileNotFoundError:
             return
         for line in text.splitlines():
-            with contextlib.suppress(ValueError):
+            with contextlib.suppress(ValueError, RecursionError):
                 found = json.loads(line)
                 if isinstance(found, dict) and found.get("store") == self._store:
                     yield found
