@@ -6,11 +6,12 @@ there is little of it, into tail rows that a later batch merges.
 
 from __future__ import annotations
 
+import itertools
 import json
 import sqlite3
 from collections import defaultdict
 from collections.abc import Iterable
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 import msgspec
 
@@ -38,9 +39,12 @@ from trackway.store.frames import (
     split_mark,
 )
 from trackway.store.payloads import APART, left_out, references, take_apart
-from trackway.store.record import EPISODE, PLAIN_EVENT, Position, Record
+from trackway.store.record import EPISODE, PLAIN_EVENT, Position, RawRecord, Record
 from trackway.store.sqlite_drop import check_not_dropped
 from trackway.store.sums import Reached, reached, sum_of, with_sum, without_sum
+
+_AT_ONCE: Final = 10_000
+"""Imported events that are held before they are written, all in the one transaction."""
 
 _decode_summary = msgspec.msgpack.Decoder(EpisodeSummary).decode
 
@@ -125,8 +129,18 @@ class Sealing:
         if batch.writer:
             self._check_start(batch)
             self._writer = batch.writer
+            count = self._take(batch.records)
+        else:  # imported, and of any length: a sealer's batch is a segment's worth
+            records = iter(batch.records)
+            count = sum(self._take(itertools.chain((first,), itertools.islice(records, _AT_ONCE))) for first in records)
+        self._drop_unfinished()
+        if batch.writer and batch.position is not None:
+            self._set_position(batch, batch.position, count)
+        return count
+
+    def _take(self, records: Iterable[RawRecord]) -> int:
         groups: dict[bytes, _Group] = {}
-        for meta, whole, _, _ in batch.records:
+        for meta, whole, _, _ in records:
             if meta & 0xFF == record.BLOB_PART:
                 self._blob_part(whole[EPISODE:], meta >> 8 & 0xFF)
                 continue
@@ -141,11 +155,7 @@ class Sealing:
                 self._special(group, Record(meta, whole).encoded)
         for episode, group in groups.items():
             self._write(episode, group)
-        self._drop_unfinished()
-        count = sum(len(group.bodies) for group in groups.values())
-        if batch.writer and batch.position is not None:
-            self._set_position(batch, batch.position, count)
-        return count
+        return sum(len(group.bodies) for group in groups.values())
 
     def _set_position(self, batch: Batch, position: Position, count: int) -> None:
         """With it goes how many events came, and how many did not: a writer numbers them without a gap."""
