@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any, Self
 
-from trackway.errors import BadSetting, EpisodeClosed
+from trackway.errors import BadSetting, EpisodeClosed, TrackwayError
 from trackway.recording import settings, settings_file
 from trackway.recording.by_id import ById
 from trackway.recording.episode import Core, Episode
@@ -194,9 +194,25 @@ class Recorder(Keeping, ById):
         except Exception as error:  # the agent goes on, whatever the disk says
             if is_thrown_in(error):
                 raise
-            return self.lose(episode, error)
+            if not (isinstance(error, FileNotFoundError) and self._tried_again(episode, kind, fields, payloads)):
+                return self.lose(episode, error)
         if self._ack != "process" and not self._journal.is_inside():
             self._make_safe()
+        return True
+
+    def _tried_again(
+        self, episode: bytes, kind: type[Event], fields: dict[str, Any], payloads: tuple[Payload, ...]
+    ) -> bool:
+        """No file could be made where the journal was: whether that is mended, and the event written."""
+        if self._journal.is_inside():
+            return False
+        try:
+            self._put_back()
+            self._journal.append(episode, kind, fields, payloads)
+        except (OSError, TrackwayError) as error:
+            if is_thrown_in(error):
+                raise
+            return False
         return True
 
     def _make_safe(self) -> None:

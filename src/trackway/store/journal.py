@@ -31,6 +31,7 @@ from trackway.store.record import BLOB_PART, EVENT, PLAIN_EVENT, RECORD_HEADER, 
 from trackway.store.segment import LARGEST, SMALLEST, AppendedSegment, MappedSegment, Segment
 
 _MAPPED: Final = 2
+_HELD: Final = 16  # of those that are on the disk and wait to be sealed: usually there are two or three
 
 
 class Written(NamedTuple):
@@ -102,6 +103,7 @@ class Journal:
         self._segment: Segment | None = None
         self._prepared: Segment | None = None
         self._retired: list[Segment] = []
+        self._held: list[Segment] = []
         self._finished: list[Finished] = []
         self._numbers = itertools.count(1)
         self._activations = 0
@@ -339,9 +341,13 @@ class Journal:
     def _sync_files(self, retired: list[Segment], segment: Segment | None, *, names: bool) -> None:
         for each in retired:
             each.sync()
+            each.rest()
             with self.lock:
                 self._retired = [one for one in self._retired if one is not each]
-            each.close()
+                self._held.append(each)  # open until it is sealed: whoever removes it, it can be put back
+                let_go = self._held.pop(0) if len(self._held) > _HELD else None
+            if let_go is not None:
+                let_go.close()
         if segment is not None:
             segment.sync()
         if names and self.folder is not None:
@@ -378,6 +384,10 @@ class Journal:
                 return
             done = [each for each in self._finished if each.activation < sealed.activation]
             self._finished = [each for each in self._finished if each.activation >= sealed.activation]
+            let_go = [each for each in self._held if each.activation < sealed.activation]
+            self._held = [each for each in self._held if each.activation >= sealed.activation]
+        for held in let_go:
+            held.close()
         for each in done:
             each.path.unlink(missing_ok=True)
             yield each.path
@@ -397,7 +407,7 @@ class Journal:
             held, segments = self._claim, self._files()
             self.folder, self._claim, self.writer = None, None, ""
             self._segment = self._prepared = None
-            self._retired, self._finished, self._numbers = [], [], itertools.count(1)
+            self._retired, self._held, self._finished, self._numbers = [], [], [], itertools.count(1)
             self._activations, self._blobs, self._synced, self.dirty = 0, 0, record.START, False
         for each in segments:
             each.close()
@@ -407,7 +417,7 @@ class Journal:
         return True
 
     def _files(self) -> list[Segment]:
-        return [*self._retired, *filter(None, (self._segment, self._prepared))]
+        return [*self._held, *self._retired, *filter(None, (self._segment, self._prepared))]
 
     def is_inside(self) -> bool:
         """Whether this very thread is inside an append: a handler that is must not wait, others wait for it."""

@@ -14,7 +14,7 @@ from collections.abc import Callable
 from typing import Final
 
 from trackway.store.journal import Journal
-from trackway.store.restore import Restored, restore
+from trackway.store.restore import Restored, is_in_place, restore
 from trackway.store.sealer import Sealed, Sealer
 
 SYNC_EVERY: Final = 0.1
@@ -73,8 +73,9 @@ class Keeper:
                 self._tick(journal)
                 waiting = SYNC_EVERY if journal.dirty or journal.count > self._sealed_n else None
             except Exception as error:  # noqa: BLE001  reported and tried again; the journal keeps everything meanwhile
-                self._on_trouble(error)
-                waiting = SEAL_EVERY
+                if is_in_place(journal):  # else the next look puts it back, and says so
+                    self._on_trouble(error)
+                waiting = SEAL_EVERY if is_in_place(journal) else SYNC_EVERY
 
     def _woken(self, timeout: float | None) -> bool:
         """Wait; then take all wakes at once. False is the word to stop."""

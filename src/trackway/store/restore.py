@@ -34,10 +34,10 @@ class Restored(NamedTuple):
 
 def restore(journal: Journal) -> Restored | None:
     """Put back what was taken away; None where all is in place. A call that costs two looks at a file."""
-    if _is_in_place(journal):
+    if is_in_place(journal):
         return None
     with journal._sync_lock, journal.lock:  # noqa: SLF001  one subsystem, here and below
-        if _is_in_place(journal):
+        if is_in_place(journal):
             return None
         held = journal._claim  # noqa: SLF001
         assert held is not None
@@ -67,7 +67,8 @@ def unsealed(journal: Journal, sealed: Position) -> Iterator[bytes]:
                     yield found.episode
 
 
-def _is_in_place(journal: Journal) -> bool:
+def is_in_place(journal: Journal) -> bool:
+    """Whether the file that is written to has its name still."""
     segment = journal._segment  # noqa: SLF001
     return segment is None or segment.is_in_place()
 
@@ -81,6 +82,8 @@ def _put_back(journal: Journal) -> int:
     for each in journal._files():  # noqa: SLF001
         if not each.is_in_place():
             each.put_back()
+            if each is not journal._segment:  # noqa: SLF001
+                each.rest()
     there = [each for each in journal._finished if each.path.exists()]  # noqa: SLF001
     gone = [each for each in journal._finished if each not in there]  # noqa: SLF001
     journal._finished = there  # noqa: SLF001
