@@ -192,7 +192,12 @@ def decode_array(body: bytes, *, flags: int, schema: int, hook: ExtHook = exact_
             return _decode_all(body)  # type: ignore[return-value]  # a list of the union is a list of events
         except msgspec.ValidationError:
             pass
-    return [decode(Encoded(bytes(raw), flags or EXACT, schema), hook) for raw in _split(body)]
+    return [decode(Encoded(raw, flags or EXACT, schema), hook) for raw in split_array(body)]
+
+
+def split_array(body: bytes) -> list[bytes]:
+    """The bytes of each event of a msgpack array."""
+    return [bytes(raw) for raw in _split(body)]
 
 
 def tree_of(body: bytes, hook: ExtHook = exact_hook) -> dict[str, Any]:

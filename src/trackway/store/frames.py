@@ -6,14 +6,14 @@ checksum is seeded with the place: whole bytes that turn up under another episod
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Final, NamedTuple
 
 import zstandard
 from xxhash import xxh3_64_intdigest
 
 from trackway.errors import StoreDamaged
-from trackway.schema.codec import ExtHook, decode_array, exact_hook
+from trackway.schema.codec import Encoded, ExtHook, decode, decode_array, exact_hook, split_array
 from trackway.schema.events import Event
 from trackway.schema.version import SCHEMA
 from trackway.store import forks
@@ -124,6 +124,14 @@ class Packer:
         if len(events) != frame.n:
             raise damaged(f"{where} holds {len(events)} events, not {frame.n}", where=where)
         return events
+
+    def unpack_singly(self, frame: Frame, skip: int, *, where: str, hook: ExtHook) -> Iterator[Event]:
+        """The same from the one at ``skip`` on, one by one: each may be large once its values are back in it."""
+        bodies = split_array(self.expand(frame.body, where))
+        if len(bodies) != frame.n:
+            raise damaged(f"{where} holds {len(bodies)} events, not {frame.n}", where=where)
+        for body in bodies[skip:]:
+            yield decode(Encoded(body, frame.flags, frame.schema), hook)
 
     def deflate(self, body: bytes) -> bytes:
         """Compressed bytes, for blobs."""

@@ -19,6 +19,7 @@ from trackway.schema.codec import BLOBS, EXACT, Encoded, Ext, exact, exact_hook,
 
 APART: Final = 4096
 _TOOLS_APART: Final = 1024
+_MUCH: Final = 8 << 20
 _decoder_of_text: Final = codecs.getincrementaldecoder("utf-8")
 
 Keep = Callable[[bytes], bytes]
@@ -88,6 +89,25 @@ def put_together(fetch: Fetch) -> codec.ExtHook:
         return exact_hook(code, raw, hook)
 
     return hook
+
+
+class Measured:
+    """A fetch that counts: whoever reads events by the frame stops before their values are too much at once."""
+
+    def __init__(self, fetch: Fetch) -> None:
+        self._fetch = fetch
+        self._bytes = 0
+
+    def __call__(self, digest: bytes) -> Iterable[bytes]:
+        """The bytes of a digest."""
+        for piece in self._fetch(digest):
+            self._bytes += len(piece)
+            yield piece
+
+    @property
+    def is_enough(self) -> bool:
+        """Whether that is much by now."""
+        return self._bytes >= _MUCH
 
 
 def text_of_pieces(pieces: Iterable[bytes]) -> str:

@@ -18,7 +18,7 @@ from typing import Any, Final
 from trackway.errors import EpisodeNotFound, EventRefused, NotAStore, StoreDamaged, StoreUnavailable
 from trackway.schema import ids
 from trackway.schema.canonical import digest_of
-from trackway.schema.codec import Encoded, decode, numbered
+from trackway.schema.codec import BLOBS, Encoded, decode, numbered
 from trackway.schema.episode import EpisodeSummary
 from trackway.schema.events import Event
 from trackway.schema.outside import is_thrown_in
@@ -27,7 +27,7 @@ from trackway.store.base import ALL, Batch, Dropped, Query
 from trackway.store.frames import Frame, Packer, believed, damaged
 from trackway.store.holding import held, in_the_way
 from trackway.store.migrations import check_layout, check_version, migrate
-from trackway.store.payloads import put_together
+from trackway.store.payloads import Measured, put_together
 from trackway.store.record import Position
 from trackway.store.sqlite_drop import Dropping
 from trackway.store.sqlite_query import as_asked, select_summaries
@@ -185,6 +185,7 @@ class SqliteStore:
                 return
             yield from piece
             wanted = (piece[-1].seq or 0) + 1
+            del piece  # before the next one is made: both may be large
 
     def _frame_with(self, number: int, wanted: int) -> list[Event]:
         rows = self._rows(_FRAME, (number, wanted))
@@ -195,8 +196,19 @@ class SqliteStore:
             if first + rows[0][1] <= wanted:
                 return []
             frame = believed(Frame(*rows[0][:5]), number, first, where=where)
+            if frame.flags & BLOBS:
+                return numbered(self._with_values(frame, wanted - first, where), wanted)
             events = self._packer.unpack(frame, where=where, hook=put_together(self._fetch))
         return numbered(events, first)[wanted - first :]
+
+    def _with_values(self, frame: Frame, skip: int, where: str) -> list[Event]:
+        """The next events of a frame, with what was kept apart: one at least, and no more than is little to hold."""
+        fetch, events = Measured(self._fetch), []
+        for event in self._packer.unpack_singly(frame, skip, where=where, hook=put_together(fetch)):
+            events.append(event)
+            if fetch.is_enough:
+                break
+        return events
 
     def _after_frames(self, episode_id: str, number: int, wanted: int) -> list[Event]:
         """What is in the tail; none at the end. An end that comes too soon is never taken for one."""
@@ -220,15 +232,16 @@ class SqliteStore:
 
     def _tail_from(self, number: int, wanted: int) -> list[Event]:
         events: list[Event] = []
+        fetch = Measured(self._fetch)
         rows = self._rows(_TAIL, (number, wanted))
         if rows and rows[0][4] != wanted:  # a sealer has put what we want into a frame since we asked for one
             return []
         for body, flags, schema, checksum, seq in rows:
-            if seq != wanted + len(events):
-                break  # one is missing: said when it is asked for
+            if seq != wanted + len(events) or fetch.is_enough:
+                break  # one is missing: said when it is asked for; or the rest is for the next time
             with _made_sense_of(f"event {number}/{seq}") as where:
                 kept = believed(Frame(body, 1, flags, schema, checksum), number, seq, where=where)
-                events.append(decode(Encoded(kept.body, kept.flags, schema), put_together(self._fetch)))
+                events.append(decode(Encoded(kept.body, kept.flags, schema), put_together(fetch)))
         return numbered(events, wanted)
 
     def blob(self, name: str) -> Iterator[bytes]:
