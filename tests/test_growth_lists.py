@@ -53,3 +53,22 @@ def test_an_episode_without_a_start_stands_last(home):
             assert [each.task for each in live.episodes(Query(limit=3))] == ["2", "1", "0"]
         for each in episodes:
             each.end()
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_the_first_few_with_a_word_are_the_first_of_all_with_it(home, seed):
+    """A tool or tag that most have, few, or none: the shorter way finds what the longer one does."""
+    luck = random.Random(seed)
+    with Recorder(home) as recorder:
+        for i in range(60):
+            tags = [word for word, share in (("most", 0.9), ("few", 0.05)) if luck.random() < share]
+            episode = recorder.start(f"{i}", tags=tags, at=luck.choice((None, luck.randrange(10**18))))
+            if luck.random() < 0.5:
+                episode.tool_call("bash")
+            episode.end(luck.choice(("success", "failure")))
+    with trackway.open_store(home=home) as live:
+        for tag, tool in (("most", None), ("few", None), (None, "bash"), ("most", "bash"), ("none", None)):
+            for asked in ({}, {"outcome": "failure"}, {"newest_first": False}, {"sort": "task"}):
+                whole = list(live.episodes(Query(tag=tag, tool=tool, **asked)))
+                for limit in (0, 1, 2, 5, 60):
+                    assert list(live.episodes(Query(tag=tag, tool=tool, limit=limit, **asked))) == whole[:limit]

@@ -30,7 +30,7 @@ from trackway.store.migrations import check_layout, check_version, migrate
 from trackway.store.payloads import Measured, put_together
 from trackway.store.record import Position
 from trackway.store.sqlite_drop import Dropping
-from trackway.store.sqlite_query import as_asked, select_summaries
+from trackway.store.sqlite_query import as_asked, select_among_newest, select_summaries
 from trackway.store.sqlite_seal import Sealing, decode_summary
 from trackway.store.sums import reached
 
@@ -145,8 +145,11 @@ class SqliteStore:
 
     def episodes(self, query: Query = ALL) -> Iterator[EpisodeSummary]:
         """The summaries that match, in the order asked for."""
-        sql, values = select_summaries(query)
-        yield from as_asked(query, (decode_summary(body) for (body,) in self._ask(sql, values)))
+        newest = select_among_newest(query)
+        rows = [] if newest is None else self._ask(*newest)
+        if newest is None or len(rows) < (query.limit or 0):
+            rows = self._ask(*select_summaries(query))
+        yield from as_asked(query, (decode_summary(body) for (body,) in rows))
 
     def find(self, ref: str) -> list[str]:
         """The ids that a whole id, prefix, suffix or ``last`` names; at most ten of each."""
