@@ -18,7 +18,7 @@ _QUERIES = {
     "the newest 50": trackway.Query(limit=50),
     "50 of one tool": trackway.Query(tool="search", limit=50),
     "50 failures": trackway.Query(outcome="failure", limit=50),
-    "50 by a word in the task": trackway.Query(task="number 77", limit=50),
+    "50 by a word in the task": trackway.Query(task="77", limit=50),
 }
 
 

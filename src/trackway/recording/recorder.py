@@ -26,6 +26,7 @@ from trackway.recording.keeping import Keeping, said
 from trackway.recording.key import tokens_to_hide
 from trackway.recording.losses import Losses
 from trackway.recording.redact import Redactor
+from trackway.recording.rules import Rules
 from trackway.recording.settings_file import Both
 from trackway.recording.tokens import Tokens
 from trackway.schema import ids
@@ -78,6 +79,7 @@ class Recorder(Keeping, ById):
         self._numbers = itertools.count(1)
         self._tokens: Tokens | None = None
         self._redactors: dict[str, Redactor] = {}
+        self._last_redactor: tuple[Rules, Redactor] | None = None
         self._journal = Journal(
             self.home, store_key=self.store.key, clock=clock, entropy=entropy, mapped=settings.maps(journal, self.home),
             wake=self._wake, on_loss=self._on_loss,
@@ -128,8 +130,9 @@ class Recorder(Keeping, ById):
         )  # fmt: skip
         core = Core(self, episode_id, capture=capture, guard=guard, redactor=redactor)
         episode = self._live[episode_id] = Episode(core)
-        if redactor is not None:
-            self._redactors[episode_id] = redactor  # for labels, which come after the end
+        if redactor is not None and redact is not None and redact is not True:
+            # For labels, which come after the end: rules of the caller's own are known to nobody else.
+            self._redactors[episode_id] = redactor
         episode._begin(header, system_prompt=system_prompt, tools=tools, at=at)  # noqa: SLF001  the two are one
         return episode
 
@@ -145,7 +148,9 @@ class Recorder(Keeping, ById):
             return None
         if self._tokens is None:
             self._tokens = tokens_to_hide(self.home, self._entropy)
-        return Redactor(rules, self._tokens)
+        if self._last_redactor is None or self._last_redactor[0] != rules:
+            self._last_redactor = rules, Redactor(rules, self._tokens)
+        return self._last_redactor[1]
 
     def resume(self, episode_id: str, *, guard: Any = None, redact: Any = None) -> Episode:  # noqa: ANN401
         """Go on with an episode that has not ended, in this process; a short id or ``last`` will do."""
