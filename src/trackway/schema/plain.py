@@ -165,24 +165,35 @@ def text_of(value: object) -> str:
     return made if isinstance(made, str) else json_text(made).decode()
 
 
-_encode_json = msgspec.json.Encoder(enc_hook=plain_object).encode
+# Not ``encode``: where there is no memory for its answer, that one ends the process instead of raising.
+_encode_json = msgspec.json.Encoder(enc_hook=plain_object).encode_into
 
 
 def json_text(value: Any) -> bytes:  # noqa: ANN401
     """JSON of a mapping a caller gave, exact where JSON is: NaN stays NaN, big integers and surrogates survive."""
     try:
-        text = _encode_json(value)
+        text = bytearray()
+        _encode_json(value, text)
+    except MemoryError:
+        return _described(value)
     except Exception:  # noqa: BLE001  the slow way takes what the fast one refuses
         return _slow_json(value)
     # msgspec writes NaN and infinities as null: where a null stands, the slow way decides which it was.
-    return _slow_json(value) if b"null" in text else text
+    return _slow_json(value) if b"null" in text else bytes(text)
 
 
 def _slow_json(value: Any) -> bytes:  # noqa: ANN401
     try:
         return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode()
+    except MemoryError:
+        return _described(value)
     except Exception:  # noqa: BLE001  SDK objects, cycles, surrogates: made plain, escaped
         return json.dumps(_jsonable(plain(value)), separators=(",", ":")).encode()
+
+
+def _described(value: Any) -> bytes:  # noqa: ANN401
+    """What is kept of a value that there is no memory to write down: the event is worth more than nothing."""
+    return json.dumps({"trackway": f"no memory was left to write down this {type(value).__name__}"}).encode()
 
 
 def _jsonable(value: Any) -> Any:  # noqa: ANN401

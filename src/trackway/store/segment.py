@@ -81,7 +81,8 @@ class MappedSegment:
         self._descriptor = system.create_file(path, size)
         try:
             self._map = system.map_file(self._descriptor, size)
-        except BaseException:
+        except BaseException as error:
+            system.name_place(error, path.parent)
             os.close(self._descriptor)
             path.unlink(missing_ok=True)
             raise
