@@ -11,11 +11,13 @@ from hypothesis import strategies as st
 
 from trackway.schema import events as kinds
 from trackway.schema import ids
+from trackway.schema.brief import briefs_of
 from trackway.schema.canonical import hash_bytes
+from trackway.schema.codec import Encoded, decode, encode
 from trackway.schema.episode import EpisodeSummary, fold
 from trackway.schema.version import SCHEMA
 from trackway.store.base import Batch
-from trackway.store.frames import BOUND, Packer, check, check_at, mark_of
+from trackway.store.frames import BOUND, Packer, array_of, check, check_at, mark_of
 from trackway.store.home import Home
 from trackway.store.memory import MemoryStore
 from trackway.store.record import BLOB_PART, Record, meta_of, pack_blob_part
@@ -122,6 +124,19 @@ def test_a_fold_goes_on_where_it_stopped(events, cut):
     empty = EpisodeSummary(id=ENDED)
 
     assert repr(fold(fold(empty, events[:cut]), events[cut:])) == repr(fold(empty, events))
+
+
+@given(events=st.lists(any_event, max_size=8))
+def test_a_fold_over_briefs_is_the_same(events):
+    """Reading past everything large changes no summary."""
+    encoded = [encode(each) for each in events]
+    plain = [each.body for each in encoded if not each.flags and each.schema == SCHEMA]
+    whole = [decode(Encoded(each)) for each in plain]
+    briefs = briefs_of(array_of(plain))
+    empty = EpisodeSummary(id=ENDED)
+
+    assert briefs is not None
+    assert repr(fold(empty, briefs)) == repr(fold(empty, whole))
 
 
 # --- damaged truth ---------------------------------------------------------------------------------------------------

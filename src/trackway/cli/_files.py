@@ -46,7 +46,9 @@ def _lock(path: Path) -> Iterator[Said]:
         return
     said = f"process {holder.pid} holds {path.name} since {moment(holder.since, utc=False)}"
     if holder.stopped:
-        do = f"kill -CONT {holder.pid} lets it go on, kill -9 {holder.pid} ends it; what others record waits in journals"
+        do = (
+            f"kill -CONT {holder.pid} lets it go on, kill -9 {holder.pid} ends it; what others record waits in journals"
+        )
         yield "problem", f"{said}; it is stopped, and nobody can seal", str(path), do
     elif time.time_ns() - holder.since > _LONG:
         do = f"see what process {holder.pid} does; what others record waits in journals"

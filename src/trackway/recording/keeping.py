@@ -35,7 +35,7 @@ class Keeping:
     _keeper: Keeper | None = None
     _keeper_pid = 0
 
-    def _wake(self) -> None:
+    def _wake(self, *, now: bool = False) -> None:
         """Called by the journal when there is something to do; the first time in a process, this starts the keeper."""
         keeper = self._keeper
         if keeper is None or self._keeper_pid != os.getpid():
@@ -48,7 +48,7 @@ class Keeping:
                     )  # fmt: skip
                     self._start(keeper)
         if keeper is not None:
-            keeper.wake()
+            keeper.wake(now=now)
 
     def _start(self, keeper: Keeper) -> None:
         try:

@@ -5,21 +5,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import msgspec
 
+from trackway.schema.brief import Brief
 from trackway.schema.events import (
     AssistantToolCall,
     EpisodeEnd,
     EpisodeStart,
     Event,
+    FileChange,
     Header,
     Label,
     ModelCall,
     Parent,
     ToolResult,
+    Unknown,
 )
 
 
@@ -70,8 +73,8 @@ class EpisodeSummary(msgspec.Struct, frozen=True, kw_only=True):
     lost: int = 0
 
 
-class _Fold:
-    """The summary while it grows; one pass, no allocation per event."""
+class Fold:
+    """The summary while it grows; one pass over events, whole or in brief, no allocation per event."""
 
     def __init__(self, summary: EpisodeSummary) -> None:
         self.was = summary
@@ -80,12 +83,13 @@ class _Fold:
         self.tools = dict.fromkeys(summary.tools)
         self.relations = dict.fromkeys(summary.relations)
         self.labelled = dict(summary.labelled)
-        self.errors = self.calls = 0
-        self.by_kind = {
-            EpisodeStart: self._start, EpisodeEnd: self._end, Label: self._label,
-            AssistantToolCall: self._tool_call, ToolResult: self._tool_result, ModelCall: self._model_call,
+        self.steps = self.errors = self.calls = 0
+        self.changes: list[FileChange | Brief] = []
+        self.by_kind: dict[str, Callable[[Any], None]] = {  # each takes the kind it stands beside
+            EpisodeStart.kind: self._start, EpisodeEnd.kind: self._end, Label.kind: self._label,
+            AssistantToolCall.kind: self._tool_call, ToolResult.kind: self._tool_result,
+            ModelCall.kind: self._model_call, FileChange.kind: self.changes.append,
         }  # fmt: skip
-        self.steps = 0
 
     def _start(self, event: EpisodeStart) -> None:
         header: Header = event.header
@@ -136,19 +140,21 @@ class _Fold:
         if event.model and not (self.was.model or self.fields.get("model")):
             self.fields["model"] = event.model
 
-    def take(self, events: Iterable[Event]) -> EpisodeSummary:
-        was, by_kind, writers = self.was, self.by_kind, dict(self.was.writers)
+    def take(self, events: Iterable[Event | Brief]) -> EpisodeSummary:
+        """The summary with these events counted in."""
+        was, noted, writers, label = self.was, self.by_kind.get, dict(self.was.writers), Label.kind
         count, turn, last = was.n_events, was.n_turns, was.last_at or 0
         for event in events:
             count += 1
             writers[event.writer] = event.n
-            if type(event) is not Label:  # what is said later does not make it last longer
-                last = max(last, event.at)
+            kind, at = event.kind, event.at
+            if at > last and kind != label:  # what is said later does not make it last longer
+                last = at
             if event.turn > turn and event.agent is None:
                 turn = event.turn
-            note = by_kind.get(type(event))
-            if note is not None:
-                note(event)  # type: ignore[operator]  # each takes the kind it stands beside
+            note = noted(kind)
+            if note is not None and type(event) is not Unknown:  # which may bear a known name, its fields not fitting
+                note(event)
         return msgspec.structs.replace(
             was, **self.fields, n_events=count, n_turns=turn, last_at=last or None, writers=writers,
             n_steps=was.n_steps + self.steps, n_errors=was.n_errors + self.errors,
@@ -157,6 +163,6 @@ class _Fold:
         )  # fmt: skip
 
 
-def fold(summary: EpisodeSummary, events: Iterable[Event]) -> EpisodeSummary:
+def fold(summary: EpisodeSummary, events: Iterable[Event | Brief]) -> EpisodeSummary:
     """The summary with these events counted in; ``fold(EpisodeSummary(id=…), all_events)`` makes it from nothing."""
-    return _Fold(summary).take(events)
+    return Fold(summary).take(events)

@@ -37,6 +37,11 @@ class Parent(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=F
     step: int | None = None
 
 
+def went_wrong(is_error: bool, status: str) -> bool:  # noqa: FBT001  the two fields of a result, in their order
+    """Whether a tool's result is one of failure."""
+    return is_error or status not in ("ok", "error")
+
+
 class Header(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=False):
     """What is known of an episode when it starts."""
 
@@ -129,7 +134,7 @@ class ToolResult(Event, frozen=True, kw_only=True, tag="tool_result"):
     @property
     def failed(self) -> bool:
         """Whether it went wrong: an error, a denial, a timeout, an interruption."""
-        return self.is_error or self.status not in ("ok", "error")
+        return went_wrong(self.is_error, self.status)
 
 
 class AssistantText(Event, frozen=True, kw_only=True, tag="assistant_text"):

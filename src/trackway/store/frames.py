@@ -20,7 +20,7 @@ from trackway.store import forks
 
 FULL_BYTES: Final = 256 << 10
 FULL_EVENTS: Final = 1024
-_LEVEL: Final = 3
+_LEVEL: Final = 2
 _ARRAY32: Final = b"\xdd"
 _SIGN: Final = 1 << 63
 _ALL: Final = (1 << 64) - 1

@@ -73,7 +73,7 @@ class Journal:
         clock: Callable[[], int],
         entropy: Callable[[int], bytes],
         mapped: bool = True,
-        wake: Callable[[], None] = lambda: None,
+        wake: Callable[..., None] = lambda **_: None,
         on_loss: Callable[[Exception, bytes], None] = lambda _error, _episode: None,
     ) -> None:
         self._home = home
@@ -283,7 +283,7 @@ class Journal:
         self._retired, self._finished, self._names_synced, self._segment = retired, finished, False, new
         if len(retired) > _MAPPED:  # a payload of gigabytes: what is mapped counts as this process's memory
             retired[-_MAPPED - 1].rest()
-        self._wake()
+        self._wake(now=True)  # the next segment is made ahead of need
         return new
 
     def _larger_or_smaller(self, need: int) -> Segment:

@@ -22,6 +22,8 @@ SEAL_EVERY: Final = 1.0
 ADOPT_EVERY: Final = 5.0
 SAY_AFTER: Final = 10.0
 _BACKLOG: Final = 16_000
+_LINGER: Final = 10
+"""How often it looks in vain before it sleeps until it is woken."""
 _GO: Final = True
 _STOP: Final = False
 
@@ -44,13 +46,19 @@ class Keeper:
         # Unlike a threading.Event, SimpleQueue.put may be re-entered: append calls it, and so may a signal handler.
         self._wakes: queue.SimpleQueue[bool] = queue.SimpleQueue()
         self._thread: threading.Thread | None = None
+        self._asleep = True
         self._sealed_n = 0
         self._last_sync = self._last_seal = self._last_adopt = 0.0
         self._waiting_since: float | None = None
 
-    def wake(self) -> None:
-        """There is something to do; may be called from anywhere."""
-        self._wakes.put(_GO)
+    def wake(self, *, now: bool) -> None:
+        """There is something to do, ``now`` or when it next looks; may be called from anywhere.
+
+        To wake a thread is a system call, on the agent's time: while this one looks ten times a second it is left to.
+        """
+        if now or self._asleep:
+            self._asleep = False
+            self._wakes.put(_GO)
 
     def start(self, journal: Journal) -> None:
         """Begin, once."""
@@ -68,10 +76,14 @@ class Keeper:
 
     def _loop(self, journal: Journal) -> None:
         waiting: float | None = None
+        in_vain = 0
         while self._woken(waiting):
             try:
                 self._tick(journal)
-                waiting = SYNC_EVERY if journal.dirty or journal.count > self._sealed_n else None
+                in_vain = 0 if journal.dirty or journal.count > self._sealed_n else in_vain + 1
+                self._asleep = in_vain > _LINGER
+                # Dirty since we looked, and nobody woke us as we were awake: said first, looked at second.
+                waiting = None if self._asleep and not journal.dirty else SYNC_EVERY
             except Exception as error:  # noqa: BLE001  reported and tried again; the journal keeps everything meanwhile
                 if is_in_place(journal):  # else the next look puts it back, and says so
                     self._on_trouble(error)

@@ -267,11 +267,13 @@ def _records(pieces: Iterable[Piece], on_damage: Callable[[Piece, Damage], None]
 
     def scanned() -> Iterator[list[RawRecord]]:
         for piece in pieces:
-            found = record.scan(tail.read(piece), piece.start)
+            stretch = tail.read(piece)
+            found = record.scan(stretch, piece.start)
             for each in found.damage:
                 on_damage(piece, each)
             # What a prune has overwritten is a record of nothing: a backup may meet it, by the links it holds.
-            yield [each for each in found.records if each[1][:EPISODE] != _NOBODY]
+            erased = _NOBODY in stretch
+            yield [each for each in found.records if each[1][:EPISODE] != _NOBODY] if erased else found.records
 
     return itertools.chain.from_iterable(scanned())
 

@@ -182,10 +182,12 @@ class SqliteStore:
             summary = decode_summary(rows[0][1])
         if summary is not None:
             _of(episode_id, summary)
-        while True:
+        while summary is None or wanted < summary.n_events:
             piece = self._frame_with(number, wanted) or self._after_frames(episode_id, number, wanted)
             if not piece:
-                return
+                if summary is None:
+                    return
+                raise damaged(f"event {wanted} of episode {episode_id} is missing", episode=episode_id)
             yield from piece
             wanted = (piece[-1].seq or 0) + 1
             del piece  # before the next one is made: both may be large

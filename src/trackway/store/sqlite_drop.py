@@ -11,6 +11,7 @@ from collections.abc import Iterable
 from typing import Final, NamedTuple
 
 from trackway.schema import ids
+from trackway.schema.brief import Brief
 from trackway.schema.events import EpisodeStart, Event
 from trackway.store.base import Dropped, late
 
@@ -89,10 +90,10 @@ class Dropping:
         return row[0] if row is not None else None
 
 
-def check_not_dropped(connection: sqlite3.Connection, uuid: bytes, events: Iterable[Event]) -> None:
+def check_not_dropped(connection: sqlite3.Connection, uuid: bytes, events: Iterable[Event | Brief]) -> None:
     """An episode that was dropped begins anew with its start, or not at all: what comes late is no episode."""
     if connection.execute(_WAS_DROPPED, (uuid,)).fetchone() is None:
         return
-    if not any(type(each) is EpisodeStart for each in events):
+    if not any(type(each) in (EpisodeStart, Brief) and each.kind == EpisodeStart.kind for each in events):
         raise late(ids.from_bytes(uuid))
     connection.execute(_FORGET, (uuid,))

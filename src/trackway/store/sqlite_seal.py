@@ -10,16 +10,17 @@ import itertools
 import json
 import sqlite3
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Final, NamedTuple
 
 import msgspec
 
 from trackway.errors import StoreDamaged, StoreTrouble
 from trackway.schema import ids
+from trackway.schema.brief import Brief, briefs_of
 from trackway.schema.canonical import digest_of
 from trackway.schema.codec import BLOBS, Encoded, decode, decode_array, encode_fast, exact, exact_hook
-from trackway.schema.episode import EpisodeSummary, fold
+from trackway.schema.episode import EpisodeSummary, Fold
 from trackway.schema.events import Event, FileChange, Unknown
 from trackway.schema.version import SCHEMA
 from trackway.store import record, sqlite_blobs
@@ -36,7 +37,6 @@ from trackway.store.frames import (
     check_at,
     damaged,
     mark_of,
-    split_mark,
 )
 from trackway.store.payloads import APART, left_out, references, take_apart
 from trackway.store.record import EPISODE, PLAIN_EVENT, Position, RawRecord, Record
@@ -90,24 +90,22 @@ class Tail(NamedTuple):
 
 
 class _Group:
-    """The events of one episode in a batch: their bytes, how each must be read, and the blobs they need."""
+    """The events of one episode in a batch: their bytes, how those must be read that are not plain, their blobs."""
 
     __slots__ = ("bodies", "digests", "marks", "special")
 
     def __init__(self) -> None:
         self.bodies: list[bytes] = []
-        self.marks: list[int] = []
+        self.marks: dict[int, int] = {}
         self.digests: set[bytes] = set()
         self.special: dict[int, Event] = {}
 
-    def events(self) -> list[Event]:
-        """The events; the plain ones in one call, large values left out."""
+    def events(self) -> Sequence[Event | Brief]:
+        """The events; the plain ones in one call and in brief, of the others what is small."""
         if not self.special:
-            return decode_array(array_of(self.bodies), flags=0, schema=SCHEMA)
-        return [
-            self.special.get(i) or decode(Encoded(body, *split_mark(mark)))
-            for i, (body, mark) in enumerate(zip(self.bodies, self.marks, strict=True))
-        ]
+            array = array_of(self.bodies)
+            return briefs_of(array) or decode_array(array, flags=0, schema=SCHEMA)
+        return [self.special.get(i) or decode(Encoded(body)) for i, body in enumerate(self.bodies)]
 
 
 class Sealing:
@@ -139,22 +137,22 @@ class Sealing:
         return count
 
     def _take(self, records: Iterable[RawRecord]) -> int:
+        """Group events by episode and write them; blobs are stored as their parts come by."""
         groups: dict[bytes, _Group] = {}
         for meta, whole, _, _ in records:
-            if meta & 0xFF == record.BLOB_PART:
-                self._blob_part(whole[EPISODE:], meta >> 8 & 0xFF)
-                continue
             episode = whole[:EPISODE]
             group = groups.get(episode)
             if group is None:
                 group = groups[episode] = _Group()
             if meta == PLAIN_EVENT and len(whole) < APART:
                 group.bodies.append(whole[EPISODE:])
-                group.marks.append(PLAIN_MARK)
+            elif meta & 0xFF == record.BLOB_PART:
+                self._blob_part(whole[EPISODE:], meta >> 8 & 0xFF)
             else:
                 self._special(group, Record(meta, whole).encoded)
         for episode, group in groups.items():
-            self._write(episode, group)
+            if group.bodies:
+                self._write(episode, group)
         return sum(len(group.bodies) for group in groups.values())
 
     def _set_position(self, batch: Batch, position: Position, count: int) -> None:
@@ -196,8 +194,8 @@ class Sealing:
         if encoded.flags & BLOBS or len(encoded.body) >= APART:
             encoded = take_apart(encoded, self._keep, self._local)
             group.digests |= references(encoded.body)
+        group.marks[len(group.bodies)] = mark_of(encoded.flags, encoded.schema)
         group.bodies.append(encoded.body)
-        group.marks.append(mark_of(encoded.flags, encoded.schema))
 
     def _keep(self, body: bytes) -> bytes:
         return sqlite_blobs.keep(self._connection, self._packer, body)
@@ -206,11 +204,14 @@ class Sealing:
         events = group.events()
         self._note_numbers(events)
         row = self._row(uuid, events)
-        summary = fold(row.summary, events)
-        for event in events:
-            if type(event) is FileChange:
-                group.digests |= file_digests(event)
-        tail = self._pack(row, group.bodies, group.marks, ended=summary.ended_at is not None)
+        counting = Fold(row.summary)
+        summary = counting.take(events)
+        for change in counting.changes:
+            group.digests |= file_digests(change)
+        marks = [PLAIN_MARK] * len(group.bodies)
+        for i, mark in group.marks.items():
+            marks[i] = mark
+        tail = self._pack(row, group.bodies, marks, ended=summary.ended_at is not None)
         values = (row.next_seq + len(events), *tail, *columns_of(summary), encode_summary(summary), row.id)
         self._connection.execute(SET_EPISODE, values)
         for tool in set(summary.tools) - set(row.summary.tools):
@@ -220,14 +221,14 @@ class Sealing:
         for digest in group.digests:
             sqlite_blobs.refer(self._connection, digest, row.id)
 
-    def _note_numbers(self, events: list[Event]) -> None:
+    def _note_numbers(self, events: Sequence[Event | Brief]) -> None:
         """The writer's own numbers, lowest and highest; those of its events that are in the store do not come again."""
         mine = [each.n for each in (events[0], events[-1]) if each.writer == self._writer and type(each) is not Unknown]
         if mine and self._reached.events is not None and mine[0] < self._reached.events:
             raise damaged(f"events of writer {self._writer} from {mine[0]} on are stored already", writer=self._writer)
         self._numbers += mine
 
-    def _row(self, uuid: bytes, events: list[Event]) -> Row:
+    def _row(self, uuid: bytes, events: Sequence[Event | Brief]) -> Row:
         found = self._connection.execute(_EPISODE, (uuid,)).fetchone()
         if found is not None:
             number, next_seq, tail_bytes, tail_events, body = found
@@ -252,7 +253,7 @@ class Sealing:
             marks = [*(mark_of(each.flags, each.schema) for each in waiting), *marks]
             self._connection.execute(_DROP_TAIL, (row.id,))
         first, start = row.next_seq - row.tail_events, 0
-        for stop in _full(bodies, ended=ended):
+        for stop in _full(bodies, size, ended=ended):
             frame = self._packer.pack(bodies[start:stop], marks[start:stop]).bound(row.id, first + start)
             self._connection.execute(
                 _ADD_FRAME, (row.id, first + start, frame.n, frame.flags, frame.schema, frame.checksum, frame.body)
@@ -291,8 +292,11 @@ class Sealing:
         return number
 
 
-def _full(bodies: list[bytes], *, ended: bool) -> Iterable[int]:
+def _full(bodies: list[bytes], size: int, *, ended: bool) -> Iterable[int]:
     """Where to cut into frames of the full size; at the end too where no more is to come."""
+    if ended and size < FULL_BYTES and len(bodies) < FULL_EVENTS:  # most episodes: one frame, without counting
+        yield len(bodies)
+        return
     start = size = 0
     for i, body in enumerate(bodies, start=1):
         size += len(body)
@@ -303,7 +307,7 @@ def _full(bodies: list[bytes], *, ended: bool) -> Iterable[int]:
         yield len(bodies)
 
 
-def file_digests(change: FileChange) -> set[bytes]:
+def file_digests(change: FileChange | Brief) -> set[bytes]:
     """The blobs a file change names."""
     return {digest_of(each.hash) for each in (change.before, change.after) if each is not None}
 
