@@ -72,8 +72,8 @@ os.kill(os.getpid(), signal.SIGKILL)
 """
     subprocess.run([sys.executable, "-c", code], check=False)
     recorder = Recorder(home)
-    recorder._wake = lambda **_: None  # no keeper: everything stays in the journal
-    recorder._journal._wake = lambda **_: None
+    recorder._wake = lambda: None  # no keeper: everything stays in the journal
+    recorder._journal._wake = lambda: None
     episode = recorder.start("lives")
     episode.text("large " * 400_000)
     episode.note("the last")

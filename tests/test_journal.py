@@ -292,7 +292,7 @@ def test_golden_segment_reads_the_same_forever() -> None:
 def test_a_segment_that_cannot_be_read_stays_in_the_journal(home: Path) -> None:
     """No descriptor to be had while sealing: it fails and says so; nothing is taken for sealed."""
     recorder = Recorder(home)
-    recorder._wake = recorder._journal._wake = lambda **_: None  # no keeper: this test seals when it says so
+    recorder._wake = recorder._journal._wake = lambda: None  # no keeper: this test seals when it says so
     episode = recorder.start("full table")
     for i in range(100):
         episode.note("k", str(i))

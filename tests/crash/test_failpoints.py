@@ -21,7 +21,7 @@ from trackway.store import record
 from trackway.testing.dying import die, die_at
 home, journal, failpoint, nth, poison = sys.argv[1:6]
 recorder = Recorder(home, journal=journal)
-recorder._wake = recorder._journal._wake = lambda **_: None      # no keeper: this process seals when it is told to
+recorder._wake = recorder._journal._wake = lambda: None      # no keeper: this process seals when it is told to
 episode = recorder.start("doomed")
 for i in range(int(sys.argv[6])):
     episode.note("k", str(i) + "x" * 400)

@@ -35,7 +35,7 @@ class Keeping:
     _keeper: Keeper | None = None
     _keeper_pid = 0
 
-    def _wake(self, *, now: bool = False) -> None:
+    def _wake(self) -> None:
         """Called by the journal when there is something to do; the first time in a process, this starts the keeper."""
         keeper = self._keeper
         if keeper is None or self._keeper_pid != os.getpid():
@@ -43,16 +43,16 @@ class Keeping:
                 if self._keeper is None or self._keeper_pid != os.getpid():
                     self._keeper_pid = os.getpid()
                     self._keeper = keeper = Keeper(
-                        self._sealer, on_trouble=self._on_trouble, on_sealed=self._on_sealed,
+                        self._journal, self._sealer, on_trouble=self._on_trouble, on_sealed=self._on_sealed,
                         on_restored=self._on_restored,
                     )  # fmt: skip
                     self._start(keeper)
         if keeper is not None:
-            keeper.wake(now=now)
+            keeper.wake()
 
     def _start(self, keeper: Keeper) -> None:
         try:
-            keeper.start(self._journal)
+            keeper.start()
         except RuntimeError as error:  # no thread to be had, or the interpreter is ending: flush and close still seal
             self._on_trouble(error)
 

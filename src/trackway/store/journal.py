@@ -73,7 +73,7 @@ class Journal:
         clock: Callable[[], int],
         entropy: Callable[[int], bytes],
         mapped: bool = True,
-        wake: Callable[..., None] = lambda **_: None,
+        wake: Callable[[], None] = lambda: None,
         on_loss: Callable[[Exception, bytes], None] = lambda _error, _episode: None,
     ) -> None:
         self._home = home
@@ -91,6 +91,7 @@ class Journal:
         self.lock = threading.RLock()
         self.writer = ""
         self.dirty = False
+        self.unprepared = False
         self.folder: JournalFolder | None = None
         self._sync_lock = threading.RLock()
         self._synced = record.START
@@ -283,7 +284,8 @@ class Journal:
         self._retired, self._finished, self._names_synced, self._segment = retired, finished, False, new
         if len(retired) > _MAPPED:  # a payload of gigabytes: what is mapped counts as this process's memory
             retired[-_MAPPED - 1].rest()
-        self._wake(now=True)  # the next segment is made ahead of need
+        self.unprepared = True
+        self._wake()
         return new
 
     def _larger_or_smaller(self, need: int) -> Segment:
@@ -304,6 +306,7 @@ class Journal:
         Not before the first one is half full: a hundred nearly idle children should cost little.
         """
         with self.lock:
+            self.unprepared = False
             segment = self._segment
             if segment is None or self._prepared is not None:
                 return

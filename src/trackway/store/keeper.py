@@ -33,12 +33,14 @@ class Keeper:
 
     def __init__(
         self,
+        journal: Journal,
         sealer: Sealer,
         *,
         on_trouble: Callable[[Exception], None],
         on_sealed: Callable[[Sealed], None],
         on_restored: Callable[[Restored], None] = lambda _found: None,
     ) -> None:
+        self._journal = journal
         self._sealer = sealer
         self._on_restored = on_restored
         self._on_trouble = on_trouble
@@ -51,19 +53,20 @@ class Keeper:
         self._last_sync = self._last_seal = self._last_adopt = 0.0
         self._waiting_since: float | None = None
 
-    def wake(self, *, now: bool) -> None:
-        """There is something to do, ``now`` or when it next looks; may be called from anywhere.
+    def wake(self) -> None:
+        """There is something to do; may be called from anywhere.
 
-        To wake a thread is a system call, on the agent's time: while this one looks ten times a second it is left to.
+        To wake a thread is a system call, on the agent's time. While this one looks ten times a second it is left to,
+        but for the next segment, which is wanted soon.
         """
-        if now or self._asleep:
+        if self._asleep or self._journal.unprepared:
             self._asleep = False
             self._wakes.put(_GO)
 
-    def start(self, journal: Journal) -> None:
+    def start(self) -> None:
         """Begin, once."""
         if self._thread is None:
-            thread = threading.Thread(target=self._loop, args=(journal,), name="trackway-keeper", daemon=True)
+            thread = threading.Thread(target=self._loop, name="trackway-keeper", daemon=True)
             thread.start()
             self._thread = thread
 
@@ -74,7 +77,8 @@ class Keeper:
             self._wakes.put(_STOP)
             thread.join()
 
-    def _loop(self, journal: Journal) -> None:
+    def _loop(self) -> None:
+        journal = self._journal
         waiting: float | None = None
         in_vain = 0
         while self._woken(waiting):

@@ -192,6 +192,7 @@ class SqliteStore:
             yield from piece
             wanted = (piece[-1].seq or 0) + 1
             del piece  # before the next one is made: both may be large
+        self._next_seq(episode_id, number)  # one that was deleted meanwhile does not just end
 
     def _frame_with(self, number: int, wanted: int) -> list[Event]:
         rows = self._rows(_FRAME, (number, wanted))
