@@ -72,9 +72,9 @@ def instant(ctx: click.Context, param: click.Parameter, value: str | None) -> in
     if value is None:
         return None
     ago = _AGO.fullmatch(value.strip().lower())
-    if ago:
-        return time.time_ns() - int(ago[1]) * _UNITS[ago[2]] * 1_000_000_000
     try:
+        if ago:
+            return time.time_ns() - int(ago[1]) * _UNITS[ago[2]] * 1_000_000_000
         said = datetime.fromisoformat(value.strip())
         if said.tzinfo is None and ctx.params.get("utc"):
             said = said.replace(tzinfo=UTC)

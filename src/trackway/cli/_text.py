@@ -148,15 +148,16 @@ def duration(ns: float | None) -> str:
 
 
 def age(at: int | None, now: int) -> str:
-    """How long ago, in one unit."""
+    """How long ago, in one unit; what a wrong clock put into the future says so."""
     if at is None:
         return "-"
-    seconds = (now - at) // _NS
-    if seconds < 5:
+    ahead, seconds = at > now + 60 * _NS, abs(now - at) // _NS
+    if seconds < 5 or (at > now and not ahead):
         return "now"
     for size, unit in ((604_800 * 2, "w"), (86_400, "d"), (3600, "h"), (60, "m"), (1, "s")):
         if seconds >= size:
-            return f"{seconds // (604_800 if unit == 'w' else size)}{unit} ago"
+            long = f"{seconds // (604_800 if unit == 'w' else size)}{unit}"
+            return f"in {long}" if ahead else f"{long} ago"
     return "now"
 
 

@@ -18,6 +18,7 @@ from trackway.schema.plain import bytes_json, integer_json
 
 _parse = msgspec.json.Decoder().decode
 _encode = msgspec.json.Encoder().encode
+_LEAST, _MOST = -(2**63), 2**63 - 1
 
 
 def splice(args: bytes) -> dict[str, Any]:
@@ -89,39 +90,78 @@ def dumps(value: Any) -> str:  # noqa: ANN401
     if _is_json(value):
         try:
             return _encode(value).decode()
-        except UnicodeEncodeError:  # a lone surrogate: JSON has a spelling for it, this encoder has not
+        except (UnicodeEncodeError, RecursionError):  # a lone surrogate has a spelling in JSON, but not here; too deep
             pass
     return _slowly(value)
 
 
 def _is_json(value: Any) -> bool:  # noqa: ANN401
-    """Whether the fast encoder writes it without changing it."""
-    kind = type(value)
-    if kind is dict:
-        return all(type(name) is str and _is_json(each) for name, each in value.items())
-    if kind is list or kind is tuple:
-        return all(map(_is_json, value))
-    if kind is int:
-        return bool(-(2**63) <= value < 2**63)
-    return kind in _JSON or (kind is float and math.isfinite(value))
+    """Whether the fast encoder writes it without changing it. No recursion: values may be as deep as an agent likes."""
+    waiting = [value]
+    while waiting:
+        each = waiting.pop()
+        kind = type(each)
+        if kind is dict:
+            if not all(type(name) is str for name in each):
+                return False
+            waiting += each.values()
+        elif kind is list or kind is tuple:
+            waiting += each
+        elif not (
+            kind in _JSON or (kind is int and _LEAST <= each <= _MOST) or (kind is float and math.isfinite(each))
+        ):
+            return False
+    return True
 
 
 _JSON = frozenset((str, bool, type(None), msgspec.Raw))
 
 
+class _Said(str):
+    """A piece of JSON that is written already."""
+
+    __slots__ = ()
+
+
 def _slowly(value: Any) -> str:  # noqa: ANN401
+    said: list[str] = []
+    waiting = [value]
+    while waiting:
+        each = waiting.pop()
+        if type(each) is _Said:
+            said.append(each)
+        elif isinstance(each, dict):
+            waiting += reversed(_mapping(each))
+        elif isinstance(each, (list, tuple)):
+            waiting += reversed(_sequence(each))
+        else:
+            said.append(_scalar(each))
+    return "".join(said)
+
+
+def _mapping(value: dict[Any, Any]) -> list[Any]:
+    pieces: list[Any] = [_Said("{")]
+    for i, (name, each) in enumerate(value.items()):
+        pieces += (_Said(f"{',' * (i > 0)}{json.dumps(_key(name))}:"), each)
+    return [*pieces, _Said("}")]
+
+
+def _sequence(value: list[Any] | tuple[Any, ...]) -> list[Any]:
+    pieces: list[Any] = [_Said("[")]
+    for i, each in enumerate(value):
+        pieces += (_Said("," * (i > 0)), each)
+    return [*pieces, _Said("]")]
+
+
+def _scalar(value: Any) -> str:  # noqa: ANN401
     if isinstance(value, msgspec.Raw):
         return bytes(value).decode()
-    if isinstance(value, dict):
-        return "{" + ",".join(f"{json.dumps(_key(name))}:{_slowly(each)}" for name, each in value.items()) + "}"
-    if isinstance(value, (list, tuple)):
-        return "[" + ",".join(map(_slowly, value)) + "]"
     if isinstance(value, float) and not math.isfinite(value):
-        return _slowly({"$float": repr(value)})
+        return json.dumps({"$float": repr(value)}, separators=(",", ":"))
     if isinstance(value, bytes):
-        return _slowly(bytes_json(value))
+        return json.dumps(bytes_json(value), separators=(",", ":"))
     if isinstance(value, int) and value.bit_length() > 10_000:
-        return _slowly(integer_json(value))
+        return json.dumps(integer_json(value), separators=(",", ":"))
     return json.dumps(value, default=repr)
 
 

@@ -80,8 +80,9 @@ class Criteria(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def _last_heard(summary: EpisodeSummary) -> int:
-    """When it ended; of one that never did, its last event. A label given later makes nothing younger."""
-    return summary.ended_at or summary.last_at or summary.started_at or 0
+    """The latest it says of itself, whichever way a clock went. A label given later makes nothing younger."""
+    said = (summary.ended_at, summary.last_at, summary.started_at)
+    return max((each for each in said if each is not None), default=0)
 
 
 class Weight(NamedTuple):

@@ -130,6 +130,7 @@ def padded(end: int) -> int:
 
 def pack_segment_header(writer: str, activation: int, made_at: int) -> bytes:
     """The 64 bytes at the start of a segment."""
+    made_at = max(0, min(made_at, 2**64 - 1))  # for display: no clock, however wrong, keeps events from being recorded
     head = _segment.pack(MAGIC, JOURNAL, 0, activation, writer.encode(), made_at, b"")
     return head + _u64.pack(xxh3_64_intdigest(head))
 

@@ -20,6 +20,7 @@ _SIZES: Final = {
     "kib": 1 << 10, "mib": 1 << 20, "gib": 1 << 30, "tib": 1 << 40,
 }  # fmt: skip
 _NUMBER: Final = re.compile(r"(\d+(?:\.\d+)?)\s*([a-z]*)")
+_DIGITS: Final = 18
 KEEP: Final = "keep"
 """The tag that protects an episode where nobody names another."""
 
@@ -33,7 +34,7 @@ def age_ns(text: str, what: str = "max_age") -> int:
     found = _NUMBER.fullmatch(text.strip().lower())
     if found is None or found[2] not in _AGES:
         raise BadSetting(f"{what} is {text!r}", hint="write 30m, 12h, 90d, 2w or 1y", value=text)
-    return int(float(found[1]) * _AGES[found[2]]) * _NS
+    return int(_times(found[1], _AGES[found[2]], text, what)) * _NS
 
 
 def size_bytes(text: str | int, what: str = "max_size") -> int:
@@ -45,7 +46,14 @@ def size_bytes(text: str | int, what: str = "max_size") -> int:
     found = _NUMBER.fullmatch(str(text).strip().lower())
     if found is None or found[2] not in _SIZES:
         raise BadSetting(f"{what} is {text!r}", hint="write 500MB, 5GB or 2GiB", value=text)
-    return int(float(found[1]) * _SIZES[found[2]])
+    return _times(found[1], _SIZES[found[2]], str(text), what)
+
+
+def _times(number: str, unit: int, text: str, what: str) -> int:
+    if len(number) > _DIGITS:
+        shown = text if len(text) <= 2 * _DIGITS else f"{text[:_DIGITS]}…"
+        raise BadSetting(f"{what} is {shown!r}", hint=f"a number of at most {_DIGITS} digits", value=text)
+    return int(float(number) * unit)
 
 
 class Retention(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

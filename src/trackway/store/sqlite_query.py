@@ -45,8 +45,8 @@ def _select(query: Query, among: str, by_word: str) -> Select:
         ("model = ?", query.model),
         (by_word.format("tool"), query.tool),
         (by_word.format("tag"), query.tag),
-        ("started_at >= ?", query.since),
-        ("started_at < ?", query.until),
+        ("started_at >= ?", _as_sql(query.since)),
+        ("started_at < ?", _as_sql(query.until)),
         ("instr(casefold(task), casefold(?)) > 0", query.task),
     ]
     asked = [(clause, value) for clause, value in filters if value is not None]
@@ -58,6 +58,11 @@ def _select(query: Query, among: str, by_word: str) -> Select:
     return f"SELECT summary FROM {among} {where} {order} LIMIT ?", (*values, limit)  # noqa: S608
 
 
+def _as_sql(at: int | None) -> int | None:
+    """A time as SQL can hold it, as the column does."""
+    return None if at is None else max(_LEAST, min(at, _MOST))
+
+
 def as_asked(query: Query, found: Iterable[EpisodeSummary]) -> Iterator[EpisodeSummary]:
     """The summaries, held against the question: columns and indexes are there to search by, and may be damaged."""
     sign = -1 if query.newest_first else 1
@@ -65,7 +70,7 @@ def as_asked(query: Query, found: Iterable[EpisodeSummary]) -> Iterator[EpisodeS
     for each in found:
         if query.sort == SORTS[0]:
             at = each.started_at or 0
-            here = (each.started_at is None, sign * max(_LEAST, min(at, _MOST)), each.id)
+            here = (each.started_at is None, sign * (_as_sql(at) or 0), each.id)
             if before is not None and not _follows(before, here, newest_first=query.newest_first):
                 raise damaged("the list of episodes is out of order: some may be missing", episode=each.id)
             before = here
