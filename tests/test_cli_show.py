@@ -310,3 +310,20 @@ def test_utc_and_local(episode_id, monkeypatch):
     """Times in the header and between turns are local, with --utc they are UTC."""
     assert " UTC" in shown("last", "--utc")
     assert " UTC" not in shown("last")
+
+
+@pytest.mark.parametrize("depth", [100, 500, 900])
+@pytest.mark.parametrize("inmost", ["x", float("nan"), b"\xff"])
+def test_values_as_deep_as_they_come(home, depth, inmost):
+    """Hundreds of levels, and odd things at the bottom, are shown in every form."""
+    value = inmost
+    for _ in range(depth):
+        value = [value]
+    with Recorder(home) as recorder:
+        episode = recorder.start("deep", metadata={"v": value})
+        call = episode.tool_call("t", {"v": value})
+        episode.tool_result(call, value)
+        episode.end("success")
+    for more in ((), ("--json",), ("--full",), ("--as", "steps"), ("--as", "trace"), ("--as", "events")):
+        answer = CliRunner().invoke(main, ["show", "last", *more])
+        assert answer.exit_code == 0, answer.output[-500:]
