@@ -181,3 +181,22 @@ def test_half_a_payload_leaves_nothing_behind(home, journal):
     assert store._rows("SELECT count(*) FROM chunks", ()) == [(3,)]
     assert not verify.verify(store, Home(home)).damage
     store.close()
+
+
+@pytest.mark.parametrize("redact", [None, ["hunter2"]], ids=["as it is", "with rules"])
+def test_a_large_message_is_kept_once_and_comes_back_equal(home, redact):
+    """In the first call in parts, in the next by its place in the first; small ones beside it as ever."""
+    large = {"role": "tool", "content": [{"type": "text", "text": "x" * (2 * BIG)}], "n": 1}
+    history = [{"role": "user", "content": "go"}, large]
+    with Recorder(home) as recorder:
+        episode = recorder.start("history", redact=redact)
+        episode.model_call(messages=history)
+        episode.model_call(messages=[*history, {"role": "user", "content": "on"}])
+        waiting = [each for each in episode.events() if each.kind == "model_call"]
+        recorder.flush()
+        sealed = [each for each in episode.events() if each.kind == "model_call"]
+
+    assert [msgspec.structs.replace(each, seq=None) for each in sealed] == waiting
+    assert list(sealed[0].messages) == history
+    assert sealed[1].base == sealed[0].id
+    assert list(sealed[1].messages) == [{"role": "user", "content": "on"}]

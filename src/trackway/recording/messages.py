@@ -17,6 +17,7 @@ from trackway.recording.redact import Redactor, Tally
 from trackway.schema.codec import encode_fast, exact
 from trackway.schema.outside import is_thrown_in
 from trackway.schema.plain import is_plain, plain
+from trackway.store.large import BIG
 
 Reuse = tuple[tuple[int, int, int], ...]
 
@@ -36,6 +37,8 @@ class Taken(NamedTuple):
     digests: list[bytes]
     fresh: list[bytes]
     redacted: dict[str, int] | None
+    large: bool = False
+    """Whether a new message is better kept in parts."""
 
 
 class _Base(NamedTuple):
@@ -86,6 +89,9 @@ class ContextTracker:
                 raise
             encoded, raw = [_encoded(each) for each in given], False
         digests = [xxh3_128_digest(body) for body in encoded]
+        large = sum(map(len, encoded)) >= BIG
+        if large:  # none of these is held as bytes beside what it is
+            encoded = [body if len(body) < BIG else b"" for body in encoded]
         base, reuse, fresh = self._against(digests)
         for i in fresh:
             if not is_plain(given[i]):  # what was said before has been looked at then
@@ -97,9 +103,9 @@ class ContextTracker:
             new = tuple([redactor.value(plain(given[i]), tally) for i in fresh])
             counts = dict(tally.counts)
         else:
-            new = tuple([msgspec.Raw(encoded[i]) if raw else given[i] for i in fresh])
+            new = tuple([msgspec.Raw(encoded[i]) if raw and encoded[i] else given[i] for i in fresh])
         found = Difference(reuse, new)
-        return Taken(base.call_id if reuse else None, found, digests, [digests[i] for i in fresh], counts)
+        return Taken(base.call_id if reuse else None, found, digests, [digests[i] for i in fresh], counts, large)
 
     def _against(self, digests: list[bytes]) -> tuple[_Base, Reuse, list[int]]:
         """The call that has most in common with this one, the last of those that have, and how the two differ."""

@@ -239,7 +239,7 @@ class AgentView(Remarks):
                 fields["redacted"] = taken.redacted
             if reuse:
                 fields["base"], fields["reuse"] = taken.base, reuse
-            if self._put(kinds.ModelCall, fields):
+            if self._put(kinds.ModelCall, fields, large_of(fields, ("messages",)) if taken.large else ()):
                 self._context.commit(call_id, taken)
 
     def agent(self, name: str) -> AgentView:
