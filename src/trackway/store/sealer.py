@@ -50,6 +50,14 @@ class Sealed(NamedTuple):
         return Sealed(*(mine + theirs for mine, theirs in zip(self, other, strict=True)))
 
 
+class _Unit(NamedTuple):
+    """An event with the blob parts that belong to it: what is sealed, or refused, together."""
+
+    piece: Piece
+    records: list[RawRecord]
+    end: Position
+
+
 class Sealer:
     """Seals one process's journal and adopts those of dead ones."""
 
@@ -186,37 +194,50 @@ class Sealer:
         except Exception as error:  # one record the store refuses must not stop the others
             if is_thrown_in(error) or self._store.position(writer.writer) != start:
                 raise
-            return self._one_by_one(writer, pieces, start)
+            return self._around(writer, pieces, start)
         return aside.count.plus(Sealed(events=events))
 
-    def _one_by_one(self, writer: WriterFolder, pieces: list[Piece], start: Position) -> Sealed:
-        """The slow way around a record that is refused: each alone, with the blobs that belong to it."""
+    def _around(self, writer: WriterFolder, pieces: list[Piece], start: Position) -> Sealed:
+        """The way around a record that is refused: a piece at a time, halved until it stands alone."""
         aside = _Aside(self, writer)
         done = Sealed()
         waiting: list[RawRecord] = []
         for piece in pieces:
+            units: list[_Unit] = []
             for raw in _records([piece], aside.take):
                 waiting.append(raw)
-                each = Record(*raw)
-                if each.type != EVENT:
-                    continue
-                here = Position(piece.activation, each.end)
-                try:
-                    count = self._store.seal(Batch(waiting, writer.writer, writer.about, start, here))
-                    done = done.plus(Sealed(events=count))
-                except (StoreTrouble, OSError):
-                    raise
-                except Exception as error:  # this is the one
-                    if is_thrown_in(error):
-                        raise
-                    reason = f"{type(error).__name__}: {error}"
-                    done = done.plus(self.quarantine(writer, piece, each, reason, waiting[:-1]))
-                    self._store.seal(Batch((), writer.writer, writer.about, start, here))
-                start, waiting = here, []
+                if raw[0] & 0xFF == EVENT:
+                    units.append(_Unit(piece, waiting, Position(piece.activation, raw[3])))
+                    waiting = []
+            if units:
+                done = done.plus(self._halved(writer, units, start))
+                start = units[-1].end
         end = Position(pieces[-1].activation, pieces[-1].end)
         if start != end:
             self._store.seal(Batch((), writer.writer, writer.about, start, end))
         return done.plus(aside.count)
+
+    def _halved(self, writer: WriterFolder, units: list[_Unit], start: Position) -> Sealed:
+        """All of them together; where that is refused, the first half and then the second."""
+        records = itertools.chain.from_iterable(each.records for each in units)
+        try:
+            return Sealed(events=self._store.seal(Batch(records, writer.writer, writer.about, start, units[-1].end)))
+        except (StoreTrouble, OSError):
+            raise
+        except Exception as error:
+            if is_thrown_in(error):
+                raise
+            if len(units) == 1:  # this is the one
+                return self._refused(writer, units[0], start, f"{type(error).__name__}: {error}")
+        middle = len(units) // 2
+        first = self._halved(writer, units[:middle], start)
+        return first.plus(self._halved(writer, units[middle:], units[middle - 1].end))
+
+    def _refused(self, writer: WriterFolder, unit: _Unit, start: Position, reason: str) -> Sealed:
+        *parts, event = unit.records
+        done = self.quarantine(writer, unit.piece, Record(*event), reason, parts)
+        self._store.seal(Batch((), writer.writer, writer.about, start, unit.end))
+        return done
 
     def quarantine(
         self, writer: WriterFolder, piece: Piece, what: Record | Damage, reason: str, parts: Iterable[RawRecord] = ()
