@@ -72,3 +72,16 @@ def test_the_first_few_with_a_word_are_the_first_of_all_with_it(home, seed):
                 whole = list(live.episodes(Query(tag=tag, tool=tool, **asked)))
                 for limit in (0, 1, 2, 5, 60):
                     assert list(live.episodes(Query(tag=tag, tool=tool, limit=limit, **asked))) == whole[:limit]
+
+
+def test_every_end_of_an_id_and_every_beginning_of_its_short_form_names_it(home):
+    """Four characters or more, an odd number of them or an even one: bytes or halves of them."""
+    with Recorder(home) as recorder:
+        episodes = [recorder.start(f"{i}").id for i in range(5)]
+    with trackway.open_store(home=home) as live:
+        for each in episodes:
+            bare = each.replace("-", "")
+            for length in range(4, 33):
+                assert each in live.find(bare[-length:])
+            for length in range(4, 9):
+                assert each in live.find(bare[-8:][:length])

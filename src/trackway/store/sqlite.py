@@ -52,7 +52,7 @@ _NUMBER = "SELECT id, summary FROM episodes WHERE uuid = ?"
 _NEXT_SEQ = "SELECT id, next_seq FROM episodes WHERE uuid = ?"
 _NEWEST = "SELECT uuid FROM episodes ORDER BY started_at DESC, uuid DESC LIMIT 1"
 _BETWEEN = "SELECT uuid FROM episodes WHERE uuid BETWEEN ? AND ? LIMIT 10"
-_ENDING = "SELECT uuid FROM episodes WHERE substr(hex(uuid), ?1) = ?2 OR substr(hex(uuid), 25, ?3) = ?2 LIMIT 10"
+_ENDING = "SELECT uuid FROM episodes WHERE substr({0}, ?1) = ?2 OR substr({0}, ?3, ?4) = ?2 LIMIT 10"
 _FRAME = """
     SELECT body, n, flags, "schema", checksum, first_seq FROM frames
     WHERE episode = ? AND first_seq <= ? ORDER BY first_seq DESC LIMIT 1"""
@@ -162,7 +162,7 @@ class SqliteStore:
         low, high = bytes.fromhex(wanted.ljust(32, "0")), bytes.fromhex(wanted.ljust(32, "f"))
         rows = self._ask(_BETWEEN, (low, high))
         if not rows:
-            rows = self._rows(_ENDING, (-len(wanted), wanted.upper(), len(wanted)))
+            rows = self._rows(*_ending(wanted))
         return [each for each in (ids.from_bytes(raw) for (raw,) in rows) if ids.matches(ref, each)]
 
     def episode(self, episode_id: str) -> EpisodeSummary:
@@ -453,3 +453,11 @@ def _made_sense_of(where: str) -> Iterator[str]:
         if is_thrown_in(error):
             raise
         raise damaged(f"{where} cannot be made sense of: {type(error).__name__}: {error}", where=where) from error
+
+
+def _ending(wanted: str) -> tuple[str, tuple[Any, ...]]:
+    """The ids that end with these digits, or whose short form begins with them; as bytes where they are whole ones."""
+    size = len(wanted)
+    if size % 2:
+        return _ENDING.format("hex(uuid)"), (-size, wanted.upper(), 33 - ids.SHORT, size)
+    return _ENDING.format("uuid"), (-(size // 2), bytes.fromhex(wanted), 17 - ids.SHORT // 2, size // 2)
