@@ -11,7 +11,7 @@ import pytest
 
 import trackway
 from tests.faults.damaging import FOUND, SOUND, command, copied, digest, flip, home_of, record, verdict
-from trackway.errors import TrackwayError
+from trackway.errors import StoreDamaged, TrackwayError
 from trackway.recording.recorder import Recorder
 from trackway.schema.events import Note
 
@@ -322,3 +322,59 @@ def _whole_episodes(home: Path) -> tuple[bool, int]:
     with trackway.open_store(home=home) as store:
         found = list(store.episodes())
         return all(len(list(store.events(each.id))) == each.n_events for each in found), len(found)
+
+
+def _running(home: Path) -> tuple[Recorder, trackway.Episode]:
+    recorder = Recorder(home)
+    recorder._wake = recorder._journal._wake = lambda: None  # no keeper: this test seals when it says so
+    episode = recorder.start("running")
+    for i in range(10):
+        episode.note(str(i))
+    recorder.flush()
+    return recorder, episode
+
+
+def _changed(path: Path, sql: str) -> None:
+    connection = sqlite3.connect(path)
+    connection.execute(sql)
+    connection.commit()
+    connection.close()
+
+
+@pytest.mark.promise("bit flip", "in the summary of a running episode: nothing is sealed until verify --fix, then all")
+def test_a_damaged_summary_of_a_running_episode(home: Path) -> None:
+    """What comes for it waits in the journal, where readers of others see it; made again, everything is sealed."""
+    recorder, episode = _running(home)
+    _changed(home / "store.db", "UPDATE episodes SET summary = CAST(summary || x'00' AS BLOB)")
+    for i in range(10, 20):
+        episode.note(str(i))
+    with pytest.raises(StoreDamaged, match="verify"):
+        recorder.flush()
+    assert not (home / "quarantine").exists()
+    assert command("verify")[0] == 1
+    assert command("verify", "--fix")[0] == 0
+    episode.end("success")
+    recorder.close()
+    with trackway.open_store() as store:
+        notes = [int(each.topic) for each in store.events(episode.id) if isinstance(each, Note)]
+    assert notes == list(range(20))
+
+
+@pytest.mark.promise("bit flip", "in a journal's position: never sealed twice or skipped, and read exactly as recorded")
+@pytest.mark.parametrize("change", ['"offset" = "offset" + 64', '"offset" = 64', "activation = 7", "events = 3"])
+def test_a_damaged_position(home: Path, change: str) -> None:
+    """A position that does not hold is not believed; readers go by the writer's own numbers."""
+    recorder, episode = _running(home)
+    _changed(home / "store.db", f"UPDATE writers SET {change}")
+    for i in range(10, 20):
+        episode.note(str(i))
+    with pytest.raises(StoreDamaged, match="position"):
+        recorder.flush()
+    with trackway.open_store() as store:
+        notes = [int(each.topic) for each in store.events(episode.id) if isinstance(each, Note)]
+        assert store.episode(episode.id).n_events == 21
+    assert notes == list(range(20))
+    recorder.close()
+    assert len(list((home / "journals").iterdir())) == 1
+    code, said = command("verify")
+    assert (code, "position of writer" in " ".join(said.split())) == (1, True), said

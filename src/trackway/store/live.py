@@ -15,7 +15,7 @@ from typing import Any, Self
 import msgspec
 from blake3 import blake3
 
-from trackway.errors import AmbiguousEpisode, EpisodeNotFound, EventRefused
+from trackway.errors import AmbiguousEpisode, EpisodeNotFound, EventRefused, StoreDamaged
 from trackway.schema import codec, ids
 from trackway.schema.canonical import name_of
 from trackway.schema.codec import decode, exact_hook
@@ -25,7 +25,7 @@ from trackway.store import forks
 from trackway.store.base import ALL, Batch, Dropped, Query, Store
 from trackway.store.home import Home
 from trackway.store.payloads import bytes_of_pieces, left_out, text_of_pieces
-from trackway.store.record import Position, Record
+from trackway.store.record import START, Position, Record
 from trackway.store.tail import Part, Tails, is_whole
 
 _FOLLOW_EVERY = 0.1
@@ -46,13 +46,20 @@ class LiveStore:
     def _look(self) -> set[str]:
         """Read on in the journals; returns the episodes that have events there."""
         with self._lock:
-            self._tails.refresh(self.store.position)
+            self._tails.refresh(self._sealed)
             return {ids.from_bytes(each) for each in self._tails.episodes()}
+
+    def _sealed(self, writer: str) -> Position:
+        """How far a journal is in the store; where that is damaged, read from its beginning: numbers tell the rest."""
+        try:
+            return self.store.position(writer)
+        except StoreDamaged:
+            return START
 
     def unsealed(self) -> set[str]:
         """The episodes of which a living process has recorded something that is not in the store yet."""
         with self._lock:
-            self._tails.refresh(self.store.position)
+            self._tails.refresh(self._sealed)
             return {ids.from_bytes(each) for each in self._tails.of_the_living()}
 
     def _waiting(self, episode_id: str, *, whole: bool = True) -> list[Event]:

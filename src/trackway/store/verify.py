@@ -18,6 +18,7 @@ from trackway.store.home import Home
 from trackway.store.progress import Progress, silent
 from trackway.store.sqlite import SqliteStore
 from trackway.store.sqlite_seal import ADD_TAG, ADD_TOOL, SET_EPISODE, encode_summary, word_id
+from trackway.store.sums import reached
 from trackway.store.verify_blobs import look_at_blobs
 from trackway.store.verify_episode import Damage, Derived, Examination, Examined
 
@@ -25,6 +26,7 @@ _PAGE: Final = 200
 _EPISODES: Final = """
     SELECT id FROM episodes WHERE id > ?1 UNION SELECT episode FROM frames WHERE episode > ?1
     UNION SELECT episode FROM tail WHERE episode > ?1 ORDER BY 1 LIMIT ?2"""
+_WRITERS: Final = "SELECT * FROM writers"
 _COUNT: Final = "SELECT count(*) FROM episodes"
 _STRAY: Final = tuple(
     f"FROM {table} WHERE episode NOT IN (SELECT id FROM episodes)"  # noqa: S608  names from the line below
@@ -111,6 +113,7 @@ class _Verifying:
         for found in self._examined(blobs.bad, fix=fix):
             episodes, events = episodes + 1, events + found.events
         self._strays(fix=fix)
+        self._positions()
         return Verified(
             episodes, events, blobs.looked_at, tuple(self._damage), tuple(self._readable), tuple(self._differences),
             fix, *self._orphans(fix=fix),
@@ -164,6 +167,14 @@ class _Verifying:
             found = Examination(self._store, number, bad).look()
             if found.true is not None and found.differs:
                 _rebuild(connection, number, found.true, is_new="row" in found.differs)
+
+    def _positions(self) -> None:
+        """How far each journal is sealed: what does not hold is not believed, and its journal is not sealed on."""
+        for row in self._rows(_WRITERS, ()):
+            try:
+                reached(str(row[1]), row)
+            except StoreDamaged as error:
+                self._damage.append(Damage(f"writer {row[1]}", error.message))
 
     def _strays(self, *, fix: bool) -> None:
         """Rows of tools, tags and references whose episode is gone."""
