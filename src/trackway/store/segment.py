@@ -124,7 +124,7 @@ class MappedSegment:
 
     def sync(self) -> None:
         """Return when all records are on the disk."""
-        system.sync(self._descriptor)
+        system.sync(self._descriptor, self.path.parent)
 
     def rest(self) -> None:
         """Give memory back; the file stays open to be synced."""
@@ -209,7 +209,7 @@ class AppendedSegment:
 
     def sync(self) -> None:
         """Return when all records are on the disk."""
-        system.sync(self._descriptor)
+        system.sync(self._descriptor, self.path.parent)
 
     def rest(self) -> None:
         """There is no memory to give back."""

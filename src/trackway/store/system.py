@@ -113,9 +113,14 @@ def map_file(descriptor: int, size: int) -> mmap.mmap:
     return mmap.mmap(descriptor, size, mmap.MAP_SHARED, mmap.PROT_READ | mmap.PROT_WRITE)
 
 
-def sync(descriptor: int) -> None:
-    """Return when the file's bytes are on the disk."""
-    _sync(descriptor)
+def sync(descriptor: int, place: Path | None = None) -> None:
+    """Return when the file's bytes are on the disk; ``place`` is what an error names."""
+    try:
+        _sync(descriptor)
+    except OSError as error:
+        if place is not None:
+            name_place(error, place)
+        raise
 
 
 def sync_file(path: Path) -> None:
