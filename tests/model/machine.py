@@ -16,10 +16,9 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from tests.crash.agent import tear
-from tests.model.plain import Plain, by_writer, seen
+from tests.model.actors import Place, Writer, read
 from trackway.errors import EpisodeNotFound
 from trackway.recording.episode import Episode
-from trackway.recording.recorder import Recorder
 from trackway.schema.episode import EpisodeSummary, fold
 from trackway.store.backup import backup
 from trackway.store.base import Query, Store
@@ -28,49 +27,12 @@ from trackway.store.home import Home
 from trackway.store.live import LiveStore
 from trackway.store.memory import MemoryStore
 from trackway.store.prune import prune
-from trackway.store.record import START
 from trackway.store.sqlite import SqliteStore
 from trackway.store.verify import verify
 
 _LARGE = 1 << 20
 _SHARED = Path("/dev/shm")
 any_number = st.integers(0, 999)
-
-
-class Place:
-    """A store with what it should hold, and a reader that has looked before."""
-
-    def __init__(self, home: Home, store: Store) -> None:
-        self.home = home
-        self.store = store
-        self.plain = Plain()
-        self.reader = LiveStore(home, self.again())
-        self.sealed: dict[str, list[tuple[str, int]]] = defaultdict(list)
-        self.positions = defaultdict(lambda: START)
-
-    def again(self) -> Store:
-        """The same store, opened anew where that means anything."""
-        return SqliteStore(self.store.path) if isinstance(self.store, SqliteStore) else self.store
-
-    def fresh(self) -> LiveStore:
-        """A reader that has just come."""
-        return LiveStore(self.home, self.again())
-
-
-class Writer:
-    """One process's recorder, and the episodes it holds."""
-
-    def __init__(self, place: Place, journal: str, clock, entropy) -> None:
-        self.place = place
-        own = place.again()
-        self.recorder = Recorder(place.home.path, store=own, journal=journal, clock=clock, entropy=entropy)
-        self.recorder._wake = self.recorder._journal._wake = lambda: None
-        self.held: list[Episode] = []
-
-    @property
-    def name(self) -> str:
-        """Who it is by now; a new one with each journal."""
-        return self.recorder._journal.writer
 
 
 def _holds_one(machine: "Machine") -> bool:
@@ -274,26 +236,18 @@ class Machine(RuleBasedStateMachine):
             target = self.folder / f"copy-{self.now}.db"
             backup(place.fresh(), target)
             copy = LiveStore(Home(self.folder / "elsewhere"), SqliteStore(target))
-            assert self._read(copy) == self._recorded(place)
+            assert read(copy) == place.recorded()
             copy.close()
             target.unlink()
 
     # --- what must hold -----------------------------------------------------------------------------------------
 
-    @staticmethod
-    def _recorded(place: Place) -> dict:
-        return {episode_id: by_writer(events) for episode_id, events in place.plain.episodes.items()}
-
-    @staticmethod
-    def _read(store: LiveStore) -> dict:
-        return {each.id: by_writer([seen(event) for event in store.events(each.id)]) for each in store.episodes()}
-
     @invariant()
     def readers_see_what_was_recorded(self) -> None:
         """Every event of every episode, once, in its writer's order, whoever looks, and nothing else."""
         for place in self.places.values():
-            assert self._read(place.reader) == self._recorded(place)
-            assert self._read(place.fresh()) == self._recorded(place)
+            assert read(place.reader) == place.recorded()
+            assert read(place.fresh()) == place.recorded()
 
     @invariant()
     def summaries_are_folds(self) -> None:
