@@ -25,12 +25,13 @@ ALL = list(range(2 * HALF))
 WRITER = bytes(8)
 MEGABYTE = 1 << 20
 GOES_ON = """
-import sys, trackway
+import os, sys, trackway
 episode = trackway.record("goes on", home=sys.argv[1])
 episode.user("1")
 print(episode.id, flush=True)
 input()
 episode.user("2")
+os.kill(os.getpid(), 9)
 """
 
 
@@ -129,16 +130,19 @@ def beside_an_unlocked_one(folder):
         recorder.flush()
         alive = len(list((home / "journals").glob("????????????????")))
     other.communicate("go on\n")
-    return {"alive": alive, "heard": heard(home, episode)}
+    with trackway.Recorder(home) as recorder:
+        recorder.flush()
+    left = [each.name for each in (home / "journals").iterdir()]
+    return {"alive": alive, "heard": heard(home, episode), "left": left}
 
 
 @pytest.mark.promise("no flock", "a living process that could not lock is not adopted by one that can")
 def test_one_that_could_not_lock_is_not_taken_for_dead(tmp_path):
-    """It said so on its card: nobody seals its journal from under it."""
+    """It said so on its card: nobody seals its journal from under it, until its process is gone."""
     needs_strace()
     found = play(beside_an_unlocked_one, tmp_path).value
 
-    assert found == {"alive": 1, "heard": [1, 2]}
+    assert found == {"alive": 1, "heard": [1, 2], "left": []}
 
 
 @pytest.mark.promise("no mmap", "journals are appended to instead, with the same promises; doctor notes it")

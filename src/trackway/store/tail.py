@@ -47,13 +47,20 @@ def writers(home: Home, store_key: str | None = None) -> list[WriterFolder]:
         folder = home.journal(name)
         alive = system.is_locked(folder.lock)
         about = read_about(folder)
-        alive = alive or about.get("locked") is False
+        alive = alive or _may_live(about)
         # A writer that lost its card (a power cut came before it reached the disk) meant the home's own store.
         if about.get("own", "store" not in about):  # wherever the home is by now
             about["store"] = home.store_key
         if store_key is None or about["store"] == store_key:
             found.append(WriterFolder(name, folder, about, alive))
     return found
+
+
+def _may_live(about: dict[str, Any]) -> bool:
+    """Whether one that could not lock its journal may be at work: unless its process is gone from this very machine."""
+    pid = about.get("pid")
+    is_gone = about.get("host") == system.host_name() and isinstance(pid, int) and not system.is_alive(pid)
+    return about.get("locked") is False and not is_gone
 
 
 def read_about(folder: JournalFolder) -> dict[str, Any]:
