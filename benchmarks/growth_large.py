@@ -42,8 +42,8 @@ def run(options: Options) -> Iterator[Table]:
     with scratch() as folder:
         found = apart(from_file, folder, size)
         blob = apart(moved, folder, options.size(200, 24))
-    rows = [_row(step, each) for step, each in found.items()]
-    rows += [_row(f"{step} of {options.size(200, 24)} MB", each) for step, each in blob.items()]
+    rows = [_row(f"a file of {size:,} MB, {step}", each) for step, each in found.items()]
+    rows += [_row(f"{step}, with one of {options.size(200, 24)} MB", each) for step, each in blob.items()]
     yield Table(f"a file of {size:,} MB, by its path: peak memory", tuple(rows))
 
 
@@ -100,7 +100,7 @@ def from_file(folder: Path, size: int) -> dict[str, Peak]:
     with trackway.open_store(home=folder / "home") as store:
         change = next(each for each in store.events(episode.id) if each.kind == "file_change")
         found["read, streamed"] = _peak(lambda: sum(map(len, store.blob(change.after.hash))))
-        found["verify"] = _peak(lambda: verify.verify(store.store, store.home))
+        found["verified"] = _peak(lambda: verify.verify(store.store, store.home))
     return found
 
 

@@ -62,6 +62,8 @@ def run(options: Options) -> Iterator[Table]:
         yield _costs(costs, grown)
         reading = apart(read, folder, episode, sizes[-1])
         apart(record_few, folder / "few")
+        for arguments in _COMMANDS.values():  # the first of each compiles what it loads
+            _command(folder / "few", *arguments)
         shown = {
             what: (_command(folder / "home", *arguments), _command(folder / "few", *arguments))
             for what, arguments in _COMMANDS.items()
@@ -207,7 +209,10 @@ def _command(home: Path, *arguments: str) -> Shown:
 
 
 def _reading(size: int, found: Reading, shown: dict[str, tuple[Shown, Shown]]) -> Table:
-    rows = [Row(what, f"{short(each)} ms", target=Target("≤ 5 ms", each <= 5)) for what, each in found.pages.items()]
+    rows = [
+        Row(f"of a million: {what}" if size >= 10**6 else what, f"{short(each)} ms", target=Target("≤ 5 ms", each <= 5))
+        for what, each in found.pages.items()
+    ]
     rows.append(
         Row("a scan", f"{found.scan:,.0f} events/s", target=Target("≥ 200,000 events/s", found.scan >= 200_000))
     )

@@ -148,7 +148,7 @@ def _many(many: int, few: int, stored: Stored, asked: dict[str, float], beside: 
     for name, each in asked.items():
         limit = 200 if "word" in name or "end" in name else 20
         beside_it = (Beside(f"of {few:,}", f"{short(beside[name])} ms"),)
-        rows.append(Row(name, f"{short(each)} ms", beside_it, Target(f"≤ {limit} ms", each <= limit)))
+        rows.append(Row(f"of many: {name}", f"{short(each)} ms", beside_it, Target(f"≤ {limit} ms", each <= limit)))
     return Table(f"{many:,} episodes in a store", tuple(rows))
 
 

@@ -159,18 +159,18 @@ def _table(told: Told, hours: int) -> Table:
     grown = max(each.journal for each in locked) - first.journal
     waited = Beside("text recorded meanwhile", f"{told.meanwhile:,.1f} MB")
     rows = (
-        row("memory", "memory", first.memory + 48, " MB"),
-        row("handles", "handles", first.handles + 6, ""),
-        row("threads", "threads", 2, ""),
-        row("journal on the disk", "journal", 40, " MB", alone),
-        row("log of the store", "log", 64, " MB", alone),
-        row("log, while another reads for half a day", "log", 64 + max(each.store for each in every) * 4, " MB", held),
-        row("log, after that", "log", 64, " MB", told.days["after that"][1:]),
+        row("days: memory", "memory", first.memory + 48, " MB"),
+        row("days: handles", "handles", first.handles + 6, ""),
+        row("days: threads", "threads", 2, ""),
+        row("days: journal on the disk", "journal", 40, " MB", alone),
+        row("days: log of the store", "log", 64, " MB", alone),
+        row("days: log, while another reads for half a day", "log", 64 + max(each.store for each in every) * 4, " MB", held),
+        row("days: log, after that", "log", 64, " MB", told.days["after that"][1:]),
         Row(
-            "journal, locked out for half a day", f"+{grown:,.0f} MB", (waited,),
+            "days: journal, locked out for half a day", f"+{grown:,.0f} MB", (waited,),
             Target("≤ 3x that + 16 MB", grown <= 3 * told.meanwhile + 16),
         ),
-        row("journal, after that", "journal", 40, " MB", after[1:]),
-        Row("every step is there", "yes" if told.kept else "no", target=Target("yes", told.kept)),
+        row("days: journal, after that", "journal", 40, " MB", after[1:]),
+        Row("days: every step is there", "yes" if told.kept else "no", target=Target("yes", told.kept)),
     )  # fmt: skip
     return Table(f"{hours} hours, a step every 5 s, sealed {told.seals:,} times", rows)
