@@ -164,7 +164,7 @@ def _table(told: Told, hours: int) -> Table:
         row("days: threads", "threads", 2, ""),
         row("days: journal on the disk", "journal", 40, " MB", alone),
         row("days: log of the store", "log", 64, " MB", alone),
-        row("days: log, while another reads for half a day", "log", 64 + max(each.store for each in every) * 4, " MB", held),
+        row("days: log, read by another half a day", "log", 64 + 4 * max(each.store for each in every), " MB", held),
         row("days: log, after that", "log", 64, " MB", told.days["after that"][1:]),
         Row(
             "days: journal, locked out for half a day", f"+{grown:,.0f} MB", (waited,),
