@@ -51,6 +51,11 @@ os.kill(os.getpid(), 9)
     return copy._replace(path=home)
 
 
+def page_size(path: Path) -> int:
+    """As its header says."""
+    return int.from_bytes(path.read_bytes()[16:18], "big")
+
+
 def beaten(home: Path, work: Path, flips: list[tuple[str, int, int]], truth) -> dict[str, int]:
     """Each flip in a copy of its own: how many were found, how many did no harm; any other outcome fails."""
     count = {FOUND: 0, SOUND: 0, "readable": 0}
@@ -81,7 +86,7 @@ def test_flips_where_it_hurts_most(sound, fast: Path, tell) -> None:
     size = (sound.path / "store.db").stat().st_size
     luck = random.Random("tree")
     places = [*range(0, 100, 2), *(luck.randrange(100, 4096) for _ in range(60))]
-    places += [page + luck.randrange(16) for page in range(0, size, 4096)]
+    places += [page + luck.randrange(16) for page in range(0, size, page_size(sound.path / "store.db"))]
     flips = [("store.db", at, luck.randrange(8)) for at in places]
     count = beaten(sound.path, fast, flips, sound)
     tell(flips=len(flips), found=count[FOUND], unharmed=count[SOUND], wrong=0)
@@ -208,18 +213,19 @@ def _overwrite(path: Path, luck: random.Random) -> None:
     """The first page of a table or index that sealing needs, with noise."""
     connection = sqlite3.connect(path)
     roots = dict(connection.execute("SELECT name, rootpage FROM sqlite_master WHERE rootpage > 0"))
+    (page,) = connection.execute("PRAGMA page_size").fetchone()
     connection.close()
     name = luck.choice(["writers", "episodes", "tail", "sqlite_autoindex_episodes_1", "sqlite_autoindex_writers_1"])
     with path.open("r+b") as file:
-        file.seek((roots[name] - 1) * 4096)
-        file.write(luck.randbytes(4096))
+        file.seek((roots[name] - 1) * page)
+        file.write(luck.randbytes(page))
 
 
 @pytest.mark.promise("truncation", "of the store, at every page and at odd sizes: refused by name, or as recorded")
 def test_a_store_cut_short(sound, fast: Path, tell) -> None:
     """However much is missing, nothing is made up and no command fails with a traceback."""
     size = (sound.path / "store.db").stat().st_size
-    cuts = [*range(0, size, 4096), 1, 15, 16, 99, 100, 511, 512, 4095, 4097, size - 1]
+    cuts = [*range(0, size, page_size(sound.path / "store.db")), 1, 15, 16, 99, 100, 511, 512, 4095, 4097, size - 1]
     refused = 0
     for cut in cuts:
         copy = copied(sound.path, fast / "copy")
