@@ -167,6 +167,7 @@ def _die_in_a_payload(home: Path, journal: str) -> None:
     recorder.put(episode._core.raw, FileChange, {"op": "create", "path": "x"}, (Payload(Deadly(), "after"),))
 
 
+@pytest.mark.promise("killed in a payload", "no event of it is shown, no chunk of it stays in the store")
 @JOURNALS
 def test_half_a_payload_leaves_nothing_behind(home, journal):
     """A process that dies inside a large payload leaves no event of it, and no chunk of it in the store."""

@@ -81,11 +81,6 @@ class Query(msgspec.Struct, frozen=True, kw_only=True):
         if self.limit is not None and self.limit < 0:
             raise BadSetting(f"limit is {self.limit}", hint="a number from 0 on, or None for all", value=self.limit)
 
-    @property
-    def is_by_start(self) -> bool:
-        """Whether all episodes are asked for, by when they started."""
-        return msgspec.structs.replace(self, newest_first=True, limit=None) == ALL
-
     def takes(self, summary: EpisodeSummary) -> bool:
         """Whether the summary passes every filter."""
         wanted = {

@@ -106,7 +106,7 @@ class LiveStore:
 
     def _first_of(self, query: Query, waiting: set[str]) -> tuple[list[EpisodeSummary], set[str]]:
         """Stored summaries, and those that wait: all that may be among the first of what is asked for."""
-        if query.limit is not None and query.is_by_start:
+        if query.limit is not None and _is_by_start(query):
             # When an episode started never changes, so thousands that wait need not be put together to show a few.
             stored = list(self.store.episodes(query))
             starts = {each.id: each.started_at for each in stored if each.started_at is not None} | self._starts()
@@ -249,6 +249,11 @@ class LiveStore:
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+
+def _is_by_start(query: Query) -> bool:
+    """Whether all episodes are asked for, in the order of their starts."""
+    return msgspec.structs.replace(query, newest_first=True, limit=None) == ALL
 
 
 def _with_parts(parts: dict[int, list[Part]]) -> codec.ExtHook:
