@@ -65,10 +65,11 @@ class Kills:
         return self._line if frame.f_code.co_filename.startswith(_TRACED) else None
 
     def _line(self, frame: FrameType, event: str, arg: object) -> object:
-        if event == "line" and self.done < self.wanted and self._agent.home.exists():
+        if event == "line" and self.done < self.wanted:
             place = frame.f_code, frame.f_lineno
             self._seen[place] += 1
-            if self._luck.random() < max(self._rarely, 0.5 / self._seen[place] ** 2):
+            likely = max(self._rarely, 0.5 / self._seen[place] ** 2)
+            if self._luck.random() < likely and self._agent.home.exists():
                 self._kill(f"{Path(frame.f_code.co_filename).name}:{frame.f_lineno}")
         return self._line
 
