@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -15,6 +16,9 @@ from trackway.recording.recorder import Recorder
 from trackway.schema.codec import encode
 from trackway.schema.events import Note, Unknown, User
 from trackway.schema.version import JOURNAL, STORE
+from trackway.testing.contract import bare
+
+GOLDEN = Path(__file__).parent.parent / "golden"
 
 # Real code with other numbers, and a migration of its own: what a next release would be.
 _NEXT = """
@@ -167,6 +171,24 @@ def test_a_migration_under_a_living_reader(home: Path) -> None:
         ):
             with pytest.raises(StoreTooNew):
                 question()
+
+
+@pytest.mark.promise("two versions", "readers of every older layout read on, equal, while it is brought up to date")
+@pytest.mark.parametrize("version", range(1, STORE))
+def test_an_older_layout_rises_under_a_reader(home: Path, version: int) -> None:
+    """What was opened in an older layout is read on in the newer one, and a recorder that has it open seals on."""
+    home.mkdir(mode=0o700)
+    shutil.copy(GOLDEN / f"store-{version}.db", home / "store.db")
+    with trackway.open_store() as store:
+        before = {each.id: bare(store.events(each.id)) for each in store.episodes()}
+        recorder = start("import os, sys, trackway\n", _FLUSHES_ON_CUE, home=home)
+        assert recorder.stdout.readline() == "open\n"
+        for name, events in before.items():
+            assert bare(store.events(name)) == events
+        assert len(list(store.episodes())) == len(before) + 1
+        out, err = recorder.communicate("go\n")
+        assert (out, err) == ("sealed\n", "")
+    assert notes(home, "beside another version") == list(range(50))
 
 
 @pytest.mark.promise("two versions", "an older store open in a newer recorder, an older one comes: both lose nothing")
