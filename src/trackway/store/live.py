@@ -7,26 +7,26 @@ second sight is dropped by the writer's own numbers. Nothing is written, so a re
 from __future__ import annotations
 
 import contextlib
+import itertools
 import time
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
-from typing import Any, Self
+from typing import Self
 
 import msgspec
-from blake3 import blake3
 
-from trackway.errors import AmbiguousEpisode, EpisodeNotFound, EventRefused, StoreDamaged
-from trackway.schema import codec, ids
-from trackway.schema.canonical import name_of
-from trackway.schema.codec import decode, exact_hook
+from trackway.errors import AmbiguousEpisode, BlobNotFound, EpisodeNotFound, EventRefused, StoreDamaged
+from trackway.schema import ids
+from trackway.schema.codec import decode
 from trackway.schema.episode import EpisodeSummary, fold
 from trackway.schema.events import EpisodeStart, Event
 from trackway.store import forks
 from trackway.store.base import ALL, Batch, Dropped, Query, Store
 from trackway.store.home import Home
-from trackway.store.payloads import bytes_of_pieces, left_out, text_of_pieces
-from trackway.store.record import START, Position, Record
-from trackway.store.tail import Part, Tails, is_whole
+from trackway.store.payloads import left_out
+from trackway.store.record import START, Position
+from trackway.store.tail import Part, Tails
+from trackway.store.unsealed import blobs_in, parts_or_stored, with_parts
 
 _FOLLOW_EVERY = 0.1
 
@@ -69,7 +69,7 @@ class LiveStore:
             tails = list(self._tails.of(ids.to_bytes(episode_id)))
         for found in tails:
             parts: dict[int, list[Part]] = defaultdict(list)
-            hook = _with_parts(parts) if whole else left_out
+            hook = with_parts(parts) if whole else left_out
             for each in found:
                 if isinstance(each, Part):
                     parts[each.number].append(each)
@@ -216,6 +216,10 @@ class LiveStore:
 
     def blob(self, name: str) -> Iterator[bytes]:
         """A blob's bytes, from the journals while it is not sealed, else from the store."""
+        stored = self._stored(name)  # most often it is there; to look for it in journals is to hash all that they hold
+        if stored is not None:
+            yield from stored
+            return
         for episode_id in self._look():
             with self._lock:
                 tails = list(self._tails.of(ids.to_bytes(episode_id)))
@@ -225,6 +229,13 @@ class LiveStore:
                     yield from parts_or_stored(parts, self.store, name)
                     return
         yield from self.store.blob(name)
+
+    def _stored(self, name: str) -> Iterator[bytes] | None:
+        pieces = self.store.blob(name)
+        try:
+            return itertools.chain([next(pieces, b"")], pieces)
+        except BlobNotFound:
+            return None
 
     # --- the rest of the protocol -------------------------------------------------------------------------------
 
@@ -254,48 +265,3 @@ class LiveStore:
 def _is_by_start(query: Query) -> bool:
     """Whether all episodes are asked for, in the order of their starts."""
     return msgspec.structs.replace(query, newest_first=True, limit=None) == ALL
-
-
-def _with_parts(parts: dict[int, list[Part]]) -> codec.ExtHook:
-    def hook(code: int, raw: memoryview) -> Any:  # noqa: ANN401
-        if code in (codec.LOCAL_TEXT, codec.LOCAL_BYTES):
-            mine = parts.get(int.from_bytes(raw, "little"), [])
-            if not is_whole(mine):
-                raise EventRefused("a part of its payload is missing or damaged")
-            pieces = (each.read() for each in mine)
-            return text_of_pieces(pieces) if code == codec.LOCAL_TEXT else bytes_of_pieces(pieces)
-        return exact_hook(code, raw, hook)
-
-    return hook
-
-
-def blobs_in(found: Iterable[Record | Part]) -> dict[str, list[Part]]:
-    """The blobs that are whole in one writer's tail, by name."""
-    blobs: dict[str, list[Part]] = {}
-    growing: dict[int, tuple[list[Part], blake3]] = {}
-    for each in found:
-        if isinstance(each, Part):
-            parts, digest = growing.setdefault(each.number, ([], blake3()))
-            parts.append(each)
-            try:
-                digest.update(each.read())
-            except FileNotFoundError:  # sealed meanwhile: the store has it
-                continue
-            if each.last:
-                blobs[name_of(digest.digest())] = parts
-    return blobs
-
-
-def parts_or_stored(parts: Iterable[Part], store: Store, name: str) -> Iterator[bytes]:
-    """A blob's bytes from a journal; what was sealed while they are read, from the store."""
-    done = 0
-    try:
-        for each in parts:
-            piece = each.read()
-            yield piece
-            done += len(piece)
-    except FileNotFoundError:
-        for piece in store.blob(name):
-            if done < len(piece):
-                yield piece[done:]
-            done = max(0, done - len(piece))

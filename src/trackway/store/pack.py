@@ -24,8 +24,9 @@ from trackway.schema.events import Event, FileChange, Unknown
 from trackway.schema.exact_json import line_of
 from trackway.schema.marks import base64_of, dumps
 from trackway.schema.version import SCHEMA
-from trackway.store.live import LiveStore, blobs_in, parts_or_stored
+from trackway.store.live import LiveStore
 from trackway.store.tail import Part, Tails
+from trackway.store.unsealed import blobs_in, parts_or_stored
 
 VERSION: Final = 1
 HEADER: Final = "trackway_pack"
