@@ -13,7 +13,18 @@ import pytest
 from click.testing import CliRunner
 
 import trackway
-from tests.faults.places import compared, fill, full, handles, is_full, is_sound, play, said_in, small_disk
+from tests.faults.places import (
+    compared,
+    fill,
+    full,
+    handles,
+    is_full,
+    is_sound,
+    nobody_seals,
+    play,
+    said_in,
+    small_disk,
+)
 from trackway.cli import main
 from trackway.errors import StoreUnavailable
 from trackway.schema import ids
@@ -66,14 +77,16 @@ def journal_fills_up(folder, journal):
     home = folder / "home"
     elsewhere = Path(os.environ["HOME"]) / "store.db"
     before = handles()
-    recorder = trackway.Recorder(home, journal=journal, store=elsewhere if journal == "append" else None)
-    episode = recorder.start("fills the disk")
+    recorder = trackway.Recorder(home, journal=journal, store=elsewhere)
     ballast = folder / "ballast"
     ballast.write_bytes(bytes(1 << 20))
-    kept = say(episode, range(FILLING))
+    with nobody_seals(home):
+        episode = recorder.start("fills the disk")
+        kept = say(episode, range(FILLING))
     lost = episode.lost
     opened = handles() - before
     ballast.unlink()
+    recorder.flush()
     kept += say(episode, range(FILLING, FILLING + 100))
     episode.end("success")
     recorder.close()

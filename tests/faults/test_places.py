@@ -3,8 +3,6 @@
 What is done to the files is done for real, by this process or by mounts of its own.
 """
 
-import contextlib
-import fcntl
 import os
 import subprocess
 import sys
@@ -49,17 +47,6 @@ def heard(home, episode):
     """The numbers that are read back."""
     with trackway.open_store(home=home) as store:
         return [int(each) for each in said_in(store, episode)]
-
-
-@contextlib.contextmanager
-def nobody_seals(home):
-    """What is recorded meanwhile stays in the journal: the sealers' lock is held by somebody else."""
-    descriptor = os.open(home / "seal.lock", os.O_CREAT | os.O_RDWR)
-    fcntl.flock(descriptor, fcntl.LOCK_EX)
-    try:
-        yield
-    finally:
-        os.close(descriptor)
 
 
 def died_in(home):

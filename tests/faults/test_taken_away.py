@@ -3,8 +3,6 @@
 The recorder is a process like any other; what is done to its files is done from outside it, or as if from outside.
 """
 
-import contextlib
-import fcntl
 import json
 import os
 import shutil
@@ -15,7 +13,7 @@ import pytest
 from click.testing import CliRunner
 
 import trackway
-from tests.faults.places import compared, handles, is_sound, play, said_in
+from tests.faults.places import compared, handles, is_sound, nobody_seals, play, said_in
 from trackway.cli import main
 
 HALF = 200
@@ -32,18 +30,6 @@ def heard(home, episode):
     """The numbers that are read back."""
     with trackway.open_store(home=home) as store:
         return [int(each) for each in said_in(store, episode)]
-
-
-@contextlib.contextmanager
-def nobody_seals(home):
-    """What is recorded meanwhile stays in the journal: somebody else holds the sealers' lock."""
-    home.mkdir(exist_ok=True)
-    descriptor = os.open(home / "seal.lock", os.O_CREAT | os.O_RDWR)
-    fcntl.flock(descriptor, fcntl.LOCK_EX)
-    try:
-        yield
-    finally:
-        os.close(descriptor)
 
 
 def remove_home(home):

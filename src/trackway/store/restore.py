@@ -17,6 +17,7 @@ from trackway.store import record, system
 from trackway.store.claim import claim_again
 from trackway.store.journal import Finished, Journal
 from trackway.store.record import SEGMENT_HEADER, Position
+from trackway.store.segment import Segment
 
 
 class Restored(NamedTuple):
@@ -68,9 +69,18 @@ def unsealed(journal: Journal, sealed: Position) -> Iterator[bytes]:
 
 
 def is_in_place(journal: Journal) -> bool:
-    """Whether the file that is written to has its name still."""
-    segment = journal._segment  # noqa: SLF001
-    return segment is None or segment.is_in_place()
+    """Whether every file that holds something unsealed has its name still."""
+    return all(each.is_in_place() for each in _needed(journal))
+
+
+def _needed(journal: Journal) -> list[Segment]:
+    """The file that is written to, and those that wait to be sealed as far as we hold them."""
+    waiting = {each.activation for each in journal._finished}  # noqa: SLF001
+    return [
+        each
+        for each in journal._files()  # noqa: SLF001
+        if each is journal._segment or each.activation in waiting  # noqa: SLF001
+    ]
 
 
 def _put_back(journal: Journal) -> int:
@@ -79,7 +89,7 @@ def _put_back(journal: Journal) -> int:
         journal._prepared.close()  # noqa: SLF001
         journal._prepared.path.unlink(missing_ok=True)  # noqa: SLF001
         journal._prepared = None  # noqa: SLF001
-    for each in journal._files():  # noqa: SLF001
+    for each in _needed(journal):
         if not each.is_in_place():
             each.put_back()
             if each is not journal._segment:  # noqa: SLF001
