@@ -212,3 +212,31 @@ with trackway.open_store(home=home) as store, (home / "pack").open("w+b") as fil
 
     assert found["stats"] < 6
     assert found["unpack"] < 24
+
+
+def test_a_refused_payload_is_put_aside_piece_by_piece(apart):
+    """What comes late for a pruned episode goes to quarantine, all of it, and is never held whole."""
+    found = apart(
+        """
+from blake3 import blake3
+recorder = trackway.Recorder(home)
+episode = recorder.start("pruned")
+recorder.flush()
+recorder.store.drop([episode.id])
+source = home / "source"
+source.write_bytes(os.urandom(1 << 20) * (size >> 20))
+episode.file_change("source", after=source)
+other = recorder.start("beside")
+before = begin()
+recorder.flush()
+said["refused"] = over(before)
+(aside,) = (home / "quarantine").glob("*.blob")
+assert aside.stat().st_size == size
+assert blake3(aside.read_bytes()).digest() == blake3(source.read_bytes()).digest()
+assert recorder.store.episode(other.id).task == "beside"
+recorder.close()
+""",
+        64 * MB,
+    )
+
+    assert found["refused"] < 45

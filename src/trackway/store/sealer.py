@@ -51,11 +51,22 @@ class Sealed(NamedTuple):
 
 
 class _Unit(NamedTuple):
-    """An event with the blob parts that belong to it: what is sealed, or refused, together."""
+    """An event, and where the parts of its payloads are: they may be more than is good to hold."""
 
     piece: Piece
-    records: list[RawRecord]
+    parts: list[Piece]
+    event: RawRecord
     end: Position
+
+    def payload(self) -> Iterator[RawRecord]:
+        """The parts, each read when it is wanted."""
+        for each in self.parts:
+            yield from record.scan(tail.read(each), each.start).records
+
+    def records(self) -> Iterator[RawRecord]:
+        """All of it."""
+        yield from self.payload()
+        yield self.event
 
 
 class Sealer:
@@ -201,14 +212,15 @@ class Sealer:
         """The way around a record that is refused: a piece at a time, halved until it stands alone."""
         aside = _Aside(self, writer)
         done = Sealed()
-        waiting: list[RawRecord] = []
+        waiting: list[Piece] = []
         for piece in pieces:
             units: list[_Unit] = []
             for raw in _records([piece], aside.take):
-                waiting.append(raw)
                 if raw[0] & 0xFF == EVENT:
-                    units.append(_Unit(piece, waiting, Position(piece.activation, raw[3])))
+                    units.append(_Unit(piece, waiting, raw, Position(piece.activation, raw[3])))
                     waiting = []
+                else:
+                    waiting.append(piece._replace(start=raw[2], end=min(raw[3], piece.end)))
             if units:
                 done = done.plus(self._halved(writer, units, start))
                 start = units[-1].end
@@ -219,7 +231,7 @@ class Sealer:
 
     def _halved(self, writer: WriterFolder, units: list[_Unit], start: Position) -> Sealed:
         """All of them together; where that is refused, the first half and then the second."""
-        records = itertools.chain.from_iterable(each.records for each in units)
+        records = itertools.chain.from_iterable(each.records() for each in units)
         try:
             return Sealed(events=self._store.seal(Batch(records, writer.writer, writer.about, start, units[-1].end)))
         except (StoreTrouble, OSError):
@@ -234,8 +246,7 @@ class Sealer:
         return first.plus(self._halved(writer, units[middle:], units[middle - 1].end))
 
     def _refused(self, writer: WriterFolder, unit: _Unit, start: Position, reason: str) -> Sealed:
-        *parts, event = unit.records
-        done = self.quarantine(writer, unit.piece, Record(*event), reason, parts)
+        done = self.quarantine(writer, unit.piece, Record(*unit.event), reason, unit.payload())
         self._store.seal(Batch((), writer.writer, writer.about, start, unit.end))
         return done
 
@@ -253,12 +264,11 @@ class Sealer:
         }
         if isinstance(what, Record):
             about.update(episode=what.episode.hex(), flags=what.flags, schema=what.schema)
-        payloads: dict[int, bytes] = {}
+        payloads: set[int] = set()
         for each in itertools.starmap(Record, parts):
             number, _, part = record.unpack_blob_part(each.body)
-            payloads[number] = payloads.get(number, b"") + part
-        for number, payload in payloads.items():
-            system.write_file(self._home.quarantine / f"{name}.{number}.blob", payload)
+            system.write_file(self._home.quarantine / f"{name}.{number}.blob", part, more=number in payloads)
+            payloads.add(number)
         about["payloads"] = sorted(payloads)
         system.write_file(self._home.quarantine / f"{name}.bin", what.body)
         system.write_file(self._home.quarantine / f"{name}.json", json.dumps(about, indent=1).encode())

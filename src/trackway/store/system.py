@@ -72,9 +72,10 @@ def name_place(error: BaseException, path: Path) -> None:
         error.filename = str(path)
 
 
-def write_file(path: Path, body: bytes) -> None:
-    """The whole file, for the owner only, on the disk when this returns; one of that name is replaced."""
-    descriptor = os.open(path, os.O_CREAT | os.O_TRUNC | os.O_WRONLY | os.O_CLOEXEC, FILE_MODE)
+def write_file(path: Path, body: bytes, *, more: bool = False) -> None:
+    """The file, for the owner only, on the disk when this returns; one of that name is replaced, or goes on."""
+    how = os.O_APPEND if more else os.O_TRUNC
+    descriptor = os.open(path, os.O_CREAT | how | os.O_WRONLY | os.O_CLOEXEC, FILE_MODE)
     try:
         with os.fdopen(descriptor, "wb", closefd=False) as file:
             file.write(body)
