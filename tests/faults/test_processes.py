@@ -15,7 +15,7 @@ from tests.faults.damaging import command
 from trackway.errors import StoreUnavailable
 from trackway.recording.recorder import Recorder
 from trackway.schema.events import Note
-from trackway.store import holding, keeper
+from trackway.store import holding, keeper, tail
 from trackway.store.home import Home
 
 _RECORDS = """
@@ -303,6 +303,7 @@ def test_a_zombie_is_dead(home: Path) -> None:
     """Its number is taken, its lock is not."""
     worker = start(_RECORDS, _DIES, home=home)
     until(lambda: Path(f"/proc/{worker.pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z")
+    until(lambda: not any(each.alive for each in tail.writers(Home(home))))  # its other threads die after the first
     with Recorder(home) as recorder:
         recorder.flush()
     assert not list((home / "journals").iterdir())
