@@ -207,7 +207,7 @@ from trackway.errors import StoreUnavailable
 from trackway.recording.settings import open_store
 from trackway.store.backup import backup
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, 100_000))
+resource.setrlimit(resource.RLIMIT_FSIZE, (40_000, 40_000))
 try:
     backup(open_store(), Path(sys.argv[1]))
 except StoreUnavailable as error:

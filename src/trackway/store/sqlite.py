@@ -361,6 +361,8 @@ class SqliteStore:
             if to_write or (self._has_log() and os.access(self.path.parent, os.W_OK)):
                 raise self._unavailable(error) from error
         except _FAILURES as error:
+            if getattr(error, "sqlite_errorcode", None) == sqlite3.SQLITE_CORRUPT:  # a store, and a damaged one
+                raise self._trouble(error) from error
             hint = "name another with --store, or put a backup in its place"
             raise NotAStore(f"{self.path} is no SQLite file: {error}", hint=hint, path=self.path) from error
         try:
