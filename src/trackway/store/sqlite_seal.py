@@ -190,10 +190,11 @@ class Sealing:
 
     def _special(self, group: _Group, encoded: Encoded) -> None:
         """An event that is large, exact, of another schema, or refers to blobs."""
-        group.special[len(group.bodies)] = decode(encoded, left_out)
+        given = encoded
         if encoded.flags & BLOBS or len(encoded.body) >= APART:
             encoded = take_apart(encoded, self._keep, self._local)
             group.digests |= references(encoded.body)
+        group.special[len(group.bodies)] = decode(given, left_out)  # last: of a million values one tree is enough
         group.marks[len(group.bodies)] = mark_of(encoded.flags, encoded.schema)
         group.bodies.append(encoded.body)
 
