@@ -151,6 +151,36 @@ def test_a_stopped_recorder_is_not_adopted(home: Path) -> None:
     assert not list((home / "journals").iterdir())
 
 
+@pytest.mark.promise("SIGSTOP", "while it makes or migrates the store: named in one line, what others record is kept")
+def test_a_process_stopped_while_it_makes_the_store(home: Path) -> None:
+    """The lock of opening is waited for no longer than that of sealing."""
+    program = """
+import os, signal, sys
+from pathlib import Path
+from trackway.store.holding import held
+Path(sys.argv[1]).mkdir(mode=0o700)
+with held(Path(sys.argv[1]) / "store.lock") as got:
+    print("inside", got, flush=True)
+    os.kill(os.getpid(), signal.SIGSTOP)
+"""
+    holder = start(program, home=home)
+    assert holder.stdout.readline() == "inside True\n"
+    until(lambda: holding.is_stopped(holder.pid))
+    recorder = Recorder(home)
+    recorder._wake = recorder._journal._wake = lambda: None  # no keeper: this test seals when it says so
+    recorder.start("beside").note("0")
+    with pytest.raises(StoreUnavailable, match=rf"store.lock is held by process {holder.pid}, which is stopped"):
+        recorder.flush()
+    assert recorded(home) == {"beside": [0]}
+    code, said = command("doctor", "--home", home)
+    assert (code, f"process {holder.pid} holds store.lock" in " ".join(said.split())) == (1, True), said
+    holder.send_signal(signal.SIGCONT)
+    holder.communicate()
+    recorder.close()
+    assert recorded(home) == {"beside": [0]}
+    assert not list((home / "journals").iterdir())
+
+
 @pytest.mark.promise("SIGTERM", "SIGHUP, SIGINT, SIGKILL as they come: the process ends, nothing acknowledged is lost")
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP, signal.SIGINT, signal.SIGKILL])
 def test_a_signal_ends_it(home: Path, number: signal.Signals, tell) -> None:
