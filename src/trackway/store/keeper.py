@@ -14,7 +14,7 @@ from collections.abc import Callable
 from typing import Final
 
 from trackway.store.journal import Journal
-from trackway.store.restore import Restored, is_in_place, restore
+from trackway.store.restore import Restored, restore
 from trackway.store.sealer import Sealed, Sealer
 
 SYNC_EVERY: Final = 0.1
@@ -48,6 +48,7 @@ class Keeper:
         # Unlike a threading.Event, SimpleQueue.put may be re-entered: append calls it, and so may a signal handler.
         self._wakes: queue.SimpleQueue[bool] = queue.SimpleQueue()
         self._thread: threading.Thread | None = None
+        self._missed = False
         self._asleep = True
         self._sealed_n = 0
         self._last_sync = self._last_seal = self._last_adopt = 0.0
@@ -84,14 +85,22 @@ class Keeper:
         while self._woken(waiting):
             try:
                 self._tick(journal)
+                self._missed = False
                 in_vain = 0 if journal.dirty or journal.count > self._sealed_n else in_vain + 1
                 self._asleep = in_vain > _LINGER
                 # Dirty since we looked, and nobody woke us as we were awake: said first, looked at second.
                 waiting = None if self._asleep and not journal.dirty else SYNC_EVERY
             except Exception as error:  # noqa: BLE001  reported and tried again; the journal keeps everything meanwhile
-                if is_in_place(journal):  # else the next look puts it back, and says so
-                    self._on_trouble(error)
-                waiting = SEAL_EVERY if is_in_place(journal) else SYNC_EVERY
+                waiting = self._after_trouble(error)
+
+    def _after_trouble(self, error: Exception) -> float:
+        """Say it, and how long to wait; a file that is gone is said if the next look does not put it back."""
+        is_first = isinstance(error, FileNotFoundError) and not self._missed
+        self._missed = isinstance(error, FileNotFoundError)
+        if is_first:
+            return SYNC_EVERY
+        self._on_trouble(error)
+        return SEAL_EVERY
 
     def _woken(self, timeout: float | None) -> bool:
         """Wait; then take all wakes at once. False is the word to stop."""
