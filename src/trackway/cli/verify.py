@@ -91,7 +91,10 @@ def _differences(found: Verified) -> Iterator[Line]:
     if not found.differences:
         return
     rows = sorted(set(itertools.chain.from_iterable(each.rows for each in found.differences)))
-    said = f"derived rows of {count(len(found.differences), 'episode')} differed from their events: {', '.join(rows)}"
+    writers = sum(each.rows == ("position",) for each in found.differences)
+    whose = [count(len(found.differences) - writers, "episode")] if writers < len(found.differences) else []
+    whose += [count(writers, "journal")] if writers else []
+    said = f"derived rows of {' and '.join(whose)} differed from their events: {', '.join(rows)}"
     if found.fixed:
         yield line(said, label="✓ fixed", style="good")
         yield line("made again from the events")

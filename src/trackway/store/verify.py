@@ -15,6 +15,7 @@ from trackway.errors import StoreDamaged
 from trackway.schema.episode import EpisodeSummary, fold
 from trackway.store.base import Store
 from trackway.store.home import Home
+from trackway.store.positions import find_again
 from trackway.store.progress import Progress, silent
 from trackway.store.sqlite import SqliteStore
 from trackway.store.sqlite_seal import ADD_TAG, ADD_TOOL, SET_EPISODE, encode_summary, word_id
@@ -84,17 +85,19 @@ class Verified(NamedTuple):
 
 def verify(store: Store, home: Home, *, fix: bool = False, progress: Progress = silent) -> Verified:
     """Look at everything; with ``fix``, make derived rows again where they differ."""
-    found = (
-        _Verifying(store, progress).look(fix=fix) if isinstance(store, SqliteStore) else _by_reading(store, progress)
-    )
+    if isinstance(store, SqliteStore):
+        found = _Verifying(store, home, progress).look(fix=fix)
+    else:
+        found = _by_reading(store, progress)
     return found._replace(quarantined=sum(1 for _ in home.quarantine.glob("*.json")))
 
 
 class _Verifying:
     """One SQLite store being looked at."""
 
-    def __init__(self, store: SqliteStore, progress: Progress) -> None:
+    def __init__(self, store: SqliteStore, home: Home, progress: Progress) -> None:
         self._store = store
+        self._home = home
         self._rows = store._rows  # noqa: SLF001  one subsystem
         self._progress = progress
         self._damage: list[Damage] = []
@@ -113,7 +116,7 @@ class _Verifying:
         for found in self._examined(blobs.bad, fix=fix):
             episodes, events = episodes + 1, events + found.events
         self._strays(fix=fix)
-        self._positions()
+        self._positions(fix=fix)
         return Verified(
             episodes, events, blobs.looked_at, tuple(self._damage), tuple(self._readable), tuple(self._differences),
             fix, *self._orphans(fix=fix),
@@ -168,13 +171,15 @@ class _Verifying:
             if found.true is not None and found.differs:
                 _rebuild(connection, number, found.true, is_new="row" in found.differs)
 
-    def _positions(self) -> None:
-        """How far each journal is sealed: what does not hold is not believed, and its journal is not sealed on."""
+    def _positions(self, *, fix: bool) -> None:
+        """How far each journal is sealed: what does not hold is not believed, and found again with ``fix``."""
         for row in self._rows(_WRITERS, ()):
             try:
                 reached(str(row[1]), row)
-            except StoreDamaged as error:
-                self._damage.append(Damage(f"writer {row[1]}", error.message))
+            except StoreDamaged:
+                self._differences.append(Difference(f"writer {row[1]}", ("position",)))
+                if fix:
+                    find_again(self._home, self._store, str(row[1]))
 
     def _strays(self, *, fix: bool) -> None:
         """Rows of tools, tags and references whose episode is gone."""
