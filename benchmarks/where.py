@@ -25,7 +25,7 @@ from trackway.store import keeper, record, tail
 from trackway.store.base import Batch
 from trackway.store.frames import PLAIN_MARK, Packer, array_of
 from trackway.store.home import Home
-from trackway.store.journal import Finished
+from trackway.store.journal_files import Finished
 from trackway.store.record import EPISODE, SEGMENT_HEADER
 from trackway.store.sqlite import SqliteStore
 from trackway.store.tail import Piece

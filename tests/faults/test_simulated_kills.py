@@ -10,7 +10,7 @@ import pytest
 
 from tests.crash.agent import Agent
 from tests.crash.snapshots import Kills
-from trackway.store import journal, segment, sqlite_seal
+from trackway.store import journal_files, segment, sqlite_seal
 
 SIMULATED = int(os.environ.get("SIMULATED", "10000"))
 SEEDS = 5
@@ -34,8 +34,8 @@ def fast(tmp_path):
 @pytest.mark.parametrize("kind", ["mmap", "append"])
 def test_a_kill_at_any_line_loses_and_doubles_nothing(fast, monkeypatch, tell, kind, seed):
     """Whatever an agent was doing: all of it is readable, once, in order, and so it is after adoption."""
-    monkeypatch.setattr(journal, "SMALLEST", 4 << 10)  # small files and frames: more of everything happens
-    monkeypatch.setattr(journal, "LARGEST", 16 << 10)
+    monkeypatch.setattr(journal_files, "SMALLEST", 4 << 10)  # small files and frames: more of everything happens
+    monkeypatch.setattr(journal_files, "LARGEST", 16 << 10)
     monkeypatch.setattr(segment, "LARGEST", 16 << 10)
     monkeypatch.setattr(sqlite_seal, "FULL_EVENTS", 12)
     luck = random.Random(f"{kind}{seed}")

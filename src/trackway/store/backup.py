@@ -24,7 +24,7 @@ from trackway.errors import BadSetting, StoreDamaged, StoreUnavailable
 from trackway.schema import ids
 from trackway.store import parts, record, system, tail
 from trackway.store.home import Home
-from trackway.store.journal import Finished
+from trackway.store.journal_files import Finished
 from trackway.store.live import LiveStore
 from trackway.store.progress import Progress, silent
 from trackway.store.record import EVENT, SEGMENT_HEADER, Position, Record

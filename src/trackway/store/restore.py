@@ -15,7 +15,8 @@ from trackway.errors import JournalRemoved
 from trackway.schema.outside import is_thrown_in
 from trackway.store import record, system
 from trackway.store.claim import claim_again
-from trackway.store.journal import Finished, Journal
+from trackway.store.journal import Journal
+from trackway.store.journal_files import Finished
 from trackway.store.record import SEGMENT_HEADER, Position
 from trackway.store.segment import Segment
 

@@ -24,7 +24,8 @@ from trackway.store.base import Batch, Store
 from trackway.store.claim import remove_folder
 from trackway.store.holding import PATIENCE, held, in_the_way
 from trackway.store.home import Home
-from trackway.store.journal import Finished, Journal, Written
+from trackway.store.journal import Journal, Written
+from trackway.store.journal_files import Finished
 from trackway.store.record import EPISODE, EVENT, SEGMENT_HEADER, Damage, Position, RawRecord, Record
 from trackway.store.tail import Piece, WriterFolder
 

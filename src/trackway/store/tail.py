@@ -18,7 +18,7 @@ from trackway.schema.outside import is_thrown_in
 from trackway.schema.version import JOURNAL
 from trackway.store import record, system
 from trackway.store.home import Home, JournalFolder
-from trackway.store.journal import Finished
+from trackway.store.journal_files import Finished
 from trackway.store.record import EPISODE, SEGMENT_HEADER, Position, Record
 
 
