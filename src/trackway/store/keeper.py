@@ -95,9 +95,8 @@ class Keeper:
 
     def _after_trouble(self, error: Exception) -> float:
         """Say it, and how long to wait; a file that is gone is said if the next look does not put it back."""
-        is_first = isinstance(error, FileNotFoundError) and not self._missed
-        self._missed = isinstance(error, FileNotFoundError)
-        if is_first:
+        missed_before, self._missed = self._missed, isinstance(error, (FileNotFoundError, NotADirectoryError))
+        if self._missed and not missed_before:
             return SYNC_EVERY
         self._on_trouble(error)
         return SEAL_EVERY
