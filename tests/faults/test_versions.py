@@ -3,6 +3,7 @@
 import json
 import os
 import shutil
+import sqlite3
 import subprocess
 import sys
 from pathlib import Path
@@ -155,6 +156,26 @@ assert summary.outcome == "success" and summary.n_events == 52, summary
 assert [each.topic for each in store.events(summary.id) if each.kind == "note"] == [str(i) for i in range(50)]
 """
     assert finish(_NEXT, program, home=home) == 0
+
+
+_SEALS_AS_FORMAT_2 = '''
+    INSERT INTO writers (writer, about, activation, "offset") VALUES ('w', '{}', 1, 64)
+    ON CONFLICT (writer) DO UPDATE SET activation = excluded.activation, "offset" = excluded."offset"'''
+"""What the release before format 3 says in every batch; it does not look at the store's number again."""
+
+
+@pytest.mark.promise("two versions", "a release that looks at the number once only is stopped by the first column")
+def test_a_migration_under_a_release_that_does_not_look_again(home: Path) -> None:
+    """Its batch fails as a whole, as one of a store that is not to be had: all of it stays in its journal."""
+    home.mkdir()
+    shutil.copy(Path(__file__).parent.parent / "golden" / "store-2.db", home / "store.db")
+    older = sqlite3.connect(home / "store.db", isolation_level=None)
+    older.execute(_SEALS_AS_FORMAT_2)
+    record(home, 1)
+
+    with pytest.raises(sqlite3.OperationalError, match="activation"):
+        older.execute(_SEALS_AS_FORMAT_2)
+    older.close()
 
 
 @pytest.mark.promise("two versions", "a reader that has the store open while it rises: refuses, never guesses")

@@ -109,7 +109,11 @@ class Journal(JournalFiles):
         self._in_payload = False
         if not self.dirty:
             self.dirty = True
-            self._wake()
+            try:
+                self._wake()
+            except BaseException:  # thrown in by a handler: whoever comes next wakes the keeper
+                self.dirty = False
+                raise
 
     def _drain(self) -> None:
         """Write what was queued between the last look at the queue and the end of being busy."""

@@ -61,7 +61,6 @@ class Keeper:
         but for the next segment, which is wanted soon.
         """
         if self._asleep or self._journal.unprepared:
-            self._asleep = False
             self._wakes.put(_GO)
 
     def start(self) -> None:
@@ -83,6 +82,7 @@ class Keeper:
         waiting: float | None = None
         in_vain = 0
         while self._woken(waiting):
+            self._asleep = False
             try:
                 self._tick(journal)
                 self._missed = False

@@ -93,12 +93,15 @@ CREATE INDEX tags_of_episode ON episode_tags (episode);
 """
 
 # 3: a flipped bit is never taken for truth. Positions and summaries carry a checksum, and those of frames and tail
-# rows are seeded with their place from now on (frames.BOUND); how many of a writer's events came is counted.
+# rows are seeded with their place from now on (frames.BOUND); how many of a writer's events came is counted. A process of
+# an older release that has the store open does not look at its number again, and would take what it cannot read for
+# damage: the column it looks for first is gone, so it waits, with everything in its journal.
 _M003: Final = """
+ALTER TABLE writers RENAME COLUMN activation TO segment;
 ALTER TABLE writers ADD COLUMN events INTEGER;
 ALTER TABLE writers ADD COLUMN missing INTEGER;
 ALTER TABLE writers ADD COLUMN checksum INTEGER;
-UPDATE episodes SET summary = with_sum(summary);
+UPDATE episodes SET summary = with_sum(summary) WHERE typeof(summary) = 'blob';
 """
 
 MIGRATIONS: Final = (_M001, _M002, _M003)

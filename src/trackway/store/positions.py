@@ -20,7 +20,7 @@ from trackway.store.tail import Piece
 
 _DROP: Final = "DELETE FROM writers WHERE writer = ?"
 _ADD: Final = """
-    INSERT INTO writers (writer, about, activation, "offset", events, missing, checksum) VALUES (?, ?, ?, ?, ?, 0, ?)"""
+    INSERT INTO writers (writer, about, segment, "offset", events, missing, checksum) VALUES (?, ?, ?, ?, ?, 0, ?)"""
 
 
 def find_again(home: Home, store: SqliteStore, writer: str) -> None:

@@ -50,8 +50,8 @@ _decode_summary = msgspec.msgpack.Decoder(EpisodeSummary).decode
 
 _WRITER = "SELECT * FROM writers WHERE writer = ?"
 _SET_POSITION = """
-    INSERT INTO writers (writer, about, activation, "offset", events, missing, checksum) VALUES (?, ?, ?, ?, ?, ?, ?)
-    ON CONFLICT (writer) DO UPDATE SET activation = excluded.activation, "offset" = excluded."offset",
+    INSERT INTO writers (writer, about, segment, "offset", events, missing, checksum) VALUES (?, ?, ?, ?, ?, ?, ?)
+    ON CONFLICT (writer) DO UPDATE SET segment = excluded.segment, "offset" = excluded."offset",
         events = excluded.events, missing = excluded.missing, checksum = excluded.checksum"""
 _EPISODE = "SELECT id, next_seq, tail_bytes, tail_events, summary FROM episodes WHERE uuid = ?"
 _NEW_EPISODE = """
