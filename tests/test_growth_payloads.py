@@ -5,6 +5,7 @@ Sizes are those at which something changes: a part, a segment, a chunk of the st
 
 import multiprocessing
 import os
+import shutil
 from pathlib import Path
 
 import msgspec
@@ -134,6 +135,55 @@ def test_a_file_that_cannot_be_read_is_counted(home, tmp_path, capsys):
 
     assert "could not be recorded" in capsys.readouterr().err
     assert last_of(home, episode.id).lost == 2
+
+
+READ = pytest.mark.parametrize("redact", [None, ["hunter2"]], ids=["as it is", "with rules"])
+
+
+@READ
+@pytest.mark.parametrize("what", ["pipe", "/dev/null", "/dev/zero", "a\0b"])
+def test_what_is_no_regular_file_is_counted_and_never_waited_for(home, tmp_path, redact, what):
+    """A pipe without a writer would hold every thread that records; an endless device, all memory."""
+    if what == "pipe":
+        os.mkfifo(tmp_path / what)
+    with Recorder(home) as recorder:
+        episode = recorder.start("file", redact=redact)
+        episode.file_change("x", after=tmp_path / what)
+        assert episode.lost == 1
+        episode.user("goes on")
+        assert last_of(home, episode.id).content == "goes on"
+
+
+@READ
+def test_a_file_that_does_not_know_its_size_is_read_to_its_end(home, redact):
+    """As those of /proc, which say 0."""
+    file = Path("/proc/self/maps")
+    with Recorder(home) as recorder:
+        episode = recorder.start("file", redact=redact)
+        episode.file_change("maps", after=Path("/proc/version"))
+        episode.file_change("maps", after=file)
+        states = [each.after for each in episode.events() if each.kind == "file_change"]
+        with trackway.open_store(home=home) as store:
+            assert b"".join(store.blob(states[0].hash)) == Path("/proc/version").read_bytes()
+            assert sum(map(len, store.blob(states[1].hash))) == states[1].size > 4096  # more than one read of it
+
+
+def test_a_file_is_named_by_what_was_kept_where_the_journal_is_put_back_meanwhile(home, tmp_path):
+    """Somebody removes the home, the file is begun again: its hash and size are of one reading, not of both."""
+    body = os.urandom(9 << 20)
+    file = tmp_path / "big.bin"
+    file.write_bytes(body)
+    with Recorder(home) as recorder:
+        episode = recorder.start("file")
+        shutil.rmtree(home)
+        episode.file_change("big.bin", after=file)
+        assert episode.lost == 0
+        recorder.flush()
+        state = last_of(home, episode.id).after
+        with trackway.open_store(home=home) as store:
+            assert b"".join(store.blob(state.hash)) == body
+
+    assert state == FileState(hash=hash_bytes(body), size=len(body))
 
 
 def test_a_file_that_grows_is_taken_as_it_was_when_it_was_opened(tmp_path):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from trackway.recording.redact import Tally
@@ -13,6 +12,7 @@ from trackway.schema.canonical import hash_bytes
 from trackway.schema.events import FileState
 from trackway.schema.plain import plain, text_of, text_or_none
 from trackway.store.large import BIG, FileContent, Payload, large_of
+from trackway.store.payloads import bytes_of_pieces
 
 if TYPE_CHECKING:
     from trackway.recording.episode import Core
@@ -124,7 +124,7 @@ class Remarks:
         if isinstance(content, os.PathLike):
             if core.plain:
                 return _Content(streamed=FileContent(content, mode=mode))
-            content = Path(content).read_bytes()
+            content = bytes_of_pieces(part for part, _ in FileContent(content).parts())
         body = as_bytes(content)
         if core.redactor is not None:
             body = core.redactor.body(body, tally)

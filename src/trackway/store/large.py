@@ -9,9 +9,10 @@ from __future__ import annotations
 import errno
 import os
 import stat
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any, Final, NamedTuple, Protocol
+from typing import IO, Any, Final, NamedTuple, Protocol
 
 from blake3 import blake3
 
@@ -64,14 +65,14 @@ class FileContent:
         self._size = 0
 
     def parts(self) -> Iterator[Part]:
-        """Its bytes; a file cut meanwhile ends where it ends."""
-        with self._path.open("rb", buffering=0) as file:
-            about = os.fstat(file.fileno())
-            if not stat.S_ISREG(about.st_mode):
-                raise OSError(errno.EINVAL, "no regular file", str(self._path))
-            left = about.st_size
+        """Its bytes, from the start each time; a file cut meanwhile ends where it ends."""
+        self._hash, self._size = blake3(), 0
+        with _opened(self._path) as file:
+            left = os.fstat(file.fileno()).st_size or sys.maxsize  # 0: empty, or of /proc, where no size is known
             while True:
                 part = file.read(min(PART, left))
+                if part is None:  # it would block: what came so far is not known to be all
+                    raise BlockingIOError(errno.EAGAIN, os.strerror(errno.EAGAIN), str(self._path))
                 left = left - len(part) if part else 0
                 self._hash.update(part)
                 self._size += len(part)
@@ -82,6 +83,22 @@ class FileContent:
     def stands_for(self) -> FileState:
         """Its name, size and mode."""
         return FileState(hash=name_of(self._hash.digest()), size=self._size, mode=self._mode)
+
+
+def _opened(path: Path) -> IO[bytes]:
+    """A regular file, open to be read; never waited for, as a pipe that nobody writes to would be."""
+    try:
+        file = open(path, "rb", buffering=0, opener=_without_waiting)  # noqa: SIM115  the caller closes it
+    except ValueError as error:  # a NUL in it, or what no name of a file can hold
+        raise OSError(errno.EINVAL, str(error), repr(str(path))) from error
+    if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+        file.close()
+        raise OSError(errno.EINVAL, "no regular file", str(path))
+    return file
+
+
+def _without_waiting(path: str, flags: int) -> int:
+    return os.open(path, flags | os.O_NONBLOCK | os.O_NOCTTY)
 
 
 def parts_of(content: str | bytes) -> Iterator[Part]:
