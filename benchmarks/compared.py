@@ -11,7 +11,7 @@ from benchmarks import machine
 from benchmarks.measure import short
 from benchmarks.peers import NAMES, OURS
 from benchmarks.report import Beside, Row, Target, markdown
-from benchmarks.sustained import LONG, SHORT, share_row, speed_target, weight_target
+from benchmarks.sustained import BYTES_A_STEP, BYTES_WITH_HISTORY, share_row, speed_target, weight_target
 
 Found = dict[str, Any]
 _NONE = "–"
@@ -158,10 +158,10 @@ def _step_rows(found: dict[str, Found]) -> Iterator[Row]:
         yield Row("lost at kill -9, all journals", told, target=Target("0, none twice", none))
     if rounds:
         each = median(map(weight, rounds))
-        yield Row("bytes a step", short(each), target=weight_target(each, SHORT, whole=whole))
+        yield Row("bytes a step", short(each), target=weight_target(each, BYTES_A_STEP, whole=whole))
     if history := ours.get("history"):
         whole = not _closed(history)[0]
-        target = weight_target(weight(history), LONG, whole=whole)
+        target = weight_target(weight(history), BYTES_WITH_HISTORY, whole=whole)
         yield Row("bytes a step, full history", short(weight(history)), target=target)
         yield share_row(weight(history) / history["raw"])
 

@@ -86,7 +86,7 @@ def _outcome(peer: str, episodes: int, rounds: int = 1, history: bool = False) -
     return Outcome(*(median(column) for column in zip(*found, strict=True)))
 
 
-SHORT, LONG = 800, 1000  # bytes a step, without and with the history in each call
+BYTES_A_STEP, BYTES_WITH_HISTORY = 800, 1000  # bytes a step, without and with the history in each call
 
 
 def speed_target(rate: float, *, whole: bool) -> Target:
@@ -114,7 +114,10 @@ def _speed(found: dict[str, Outcome]) -> Table:
 
 def _weight(short_calls: dict[str, Outcome], long_calls: dict[str, Outcome]) -> Table:
     rows = []
-    for what, found, limit in (("bytes a step", short_calls, SHORT), ("bytes a step, full history", long_calls, LONG)):
+    for what, found, limit in (
+        ("bytes a step", short_calls, BYTES_A_STEP),
+        ("bytes a step, full history", long_calls, BYTES_WITH_HISTORY),
+    ):
         ours = found["trackway"]
         beside = tuple(_weighed(each, found[each], ours) for each in found if each != "trackway")
         target = weight_target(ours.bytes, limit, whole=ours.kept == 1)
