@@ -51,11 +51,23 @@ def remove_segments(home):
 def remove_lock_and_segments(home):
     """All but the folder and its card."""
     remove_segments(home)
+    remove_lock(home)
+
+
+def remove_lock(home):
+    """What says that the writer lives."""
     for each in home.glob("journals/*/lock"):
         each.unlink()
 
 
-REMOVALS = {each.__name__: each for each in (remove_home, remove_journals, remove_segments, remove_lock_and_segments)}
+def remove_card(home):
+    """What says whose the journal is."""
+    for each in home.glob("journals/*/writer.json"):
+        each.unlink()
+
+
+_ALL = (remove_home, remove_journals, remove_segments, remove_lock_and_segments, remove_lock, remove_card)
+REMOVALS = {each.__name__: each for each in _ALL}
 
 
 def under_a_living_recorder(folder, removal, journal, ack, rolled):

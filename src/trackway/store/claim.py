@@ -58,13 +58,8 @@ def _claimed(home: Home, hidden: JournalFolder, about: dict[str, Any], writer: s
     descriptor = -1
     try:
         descriptor = system.open_lock(hidden.lock)
-        # Whoever could not lock says so: that nobody holds it does not make it a dead one's.
-        locked = system.try_lock(descriptor, exclusive=True, wait=True) is not None
-        card = system.create_file(hidden.about)
-        try:
-            system.write_all(card, json.dumps({"writer": writer, "locked": locked, **about}).encode())
-        finally:
-            os.close(card)
+        system.lock(descriptor, exclusive=True, wait=True)
+        write_card(Claim(writer, hidden, descriptor), about)
         folder = home.journal(writer)
         hidden.path.rename(folder.path)
     except BaseException:
@@ -73,6 +68,20 @@ def _claimed(home: Home, hidden: JournalFolder, about: dict[str, Any], writer: s
         remove_folder(hidden)
         raise
     return Claim(writer, folder, descriptor)
+
+
+def write_card(held: Claim, about: dict[str, Any]) -> None:
+    """Who writes here, for whoever finds the journal: all of it, or no card."""
+    # Whoever could not lock says so: that nobody holds it does not make it a dead one's.
+    locked = system.try_lock(held.descriptor, exclusive=True, wait=True) is not None
+    card = system.create_file(held.folder.about)
+    try:
+        system.write_all(card, json.dumps({"writer": held.writer, "locked": locked, **about}).encode())
+    except BaseException:
+        held.folder.about.unlink(missing_ok=True)
+        raise
+    finally:
+        os.close(card)
 
 
 def claim_again(home: Home, about: dict[str, Any], lost: Claim) -> Claim:

@@ -208,7 +208,8 @@ class JournalFiles:
         if segment is not None:
             segment.sync()
         if names and self.folder is not None:
-            system.sync_file(self.folder.about)
+            with contextlib.suppress(FileNotFoundError):  # removed: it says whose this is, and holds up nothing
+                system.sync_file(self.folder.about)
             for path in (self.folder.path, self._home.journals, self._home.path):
                 system.sync_folder(path)
 

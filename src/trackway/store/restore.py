@@ -9,16 +9,18 @@ the old place. Either way nothing is there twice.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from trackway.errors import JournalRemoved
 from trackway.schema.outside import is_thrown_in
 from trackway.store import record, system
-from trackway.store.claim import claim_again
+from trackway.store.claim import Claim, claim_again, write_card
 from trackway.store.journal import Journal
 from trackway.store.journal_files import Finished
 from trackway.store.record import SEGMENT_HEADER, Position
 from trackway.store.segment import Segment
+
+_TRIES: Final = 5
 
 
 class Restored(NamedTuple):
@@ -35,28 +37,56 @@ class Restored(NamedTuple):
 
 
 def restore(journal: Journal) -> Restored | None:
-    """Put back what was taken away; None where all is in place. A call that costs two looks at a file."""
+    """Put back what was taken away; None where all is in place. A call that costs a look at each of four files."""
     if is_in_place(journal):
         return None
     with journal._sync_lock, journal.lock:  # noqa: SLF001  one subsystem, here and below
-        if is_in_place(journal):
+        if journal._busy or is_in_place(journal):  # noqa: SLF001  busy: a handler inside an append, or inside this
             return None
-        held = journal._claim  # noqa: SLF001
-        assert held is not None
-        if system.has_a_name(held.descriptor) and not system.is_named(held.descriptor, held.folder.lock):
-            journal.release()
-            return Restored(moved=True)
+        # What a signal handler records from here on is queued: the file it would go into is about to be replaced.
+        journal._busy = True  # noqa: SLF001
+        try:
+            return _restored(journal)
+        finally:
+            journal._busy = False  # noqa: SLF001
+            journal._drain()  # noqa: SLF001
+
+
+def _restored(journal: Journal) -> Restored | None:
+    held = journal._claim  # noqa: SLF001
+    assert held is not None
+    if system.has_a_name(held.descriptor) and not system.is_named(held.descriptor, held.folder.lock):
+        journal.release()
+        return Restored(moved=True)
+    try:
+        return _all_put_back(journal, held)
+    except OSError as error:
+        if is_thrown_in(error):
+            raise
+        if _has_its_segments(journal):  # without a lock or a card they are sealed as well; the next look tries again
+            return None
+        raise JournalRemoved(
+            f"the journal {held.folder.path} was removed while recording and cannot be put back: {error.strerror}",
+            hint="make room for it there: what is not sealed goes when this process ends", path=held.folder.path,
+        ) from error  # fmt: skip
+
+
+def _all_put_back(journal: Journal, held: Claim) -> Restored:
+    """The lock, then the segments, then the card: in the order of what is lost without them."""
+    for left in reversed(range(_TRIES)):
         try:
             if not system.is_named(held.descriptor, held.folder.lock):
-                journal._claim = claim_again(journal._home, journal.about(), held)  # noqa: SLF001
-            return Restored(gone=_put_back(journal))
-        except OSError as error:
-            if is_thrown_in(error):
+                journal._claim = held = claim_again(journal._home, journal.about(), held)  # noqa: SLF001
+            found = Restored(gone=0 if _has_its_segments(journal) else _put_back(journal))
+            if not system.is_there(held.folder.about):
+                write_card(held, journal.about())
+                _sync_anew(journal)
+        except FileNotFoundError as error:  # whoever took us for dead is removing the folder in this moment
+            if is_thrown_in(error) or not left:
                 raise
-            raise JournalRemoved(
-                f"the journal {held.folder.path} was removed while recording and cannot be put back: {error.strerror}",
-                hint="make room for it there: what is not sealed goes when this process ends", path=held.folder.path,
-            ) from error  # fmt: skip
+        else:
+            return found
+    raise AssertionError
 
 
 def unsealed(journal: Journal, sealed: Position) -> Iterator[bytes]:
@@ -70,8 +100,19 @@ def unsealed(journal: Journal, sealed: Position) -> Iterator[bytes]:
 
 
 def is_in_place(journal: Journal) -> bool:
-    """Whether every file that holds something unsealed has its name still."""
-    return all(each.is_in_place() for each in _needed(journal))
+    """Whether every file that holds something unsealed has its name still, and those that say it is ours."""
+    held = journal._claim  # noqa: SLF001
+    if held is None:
+        return True
+    is_ours = system.is_named(held.descriptor, held.folder.lock) and system.is_there(held.folder.about)
+    return is_ours and _has_its_segments(journal)
+
+
+def _has_its_segments(journal: Journal) -> bool:
+    needed = _needed(journal)
+    held = {each.activation for each in needed}
+    others = [each for each in journal._finished if each.activation not in held]  # noqa: SLF001
+    return all(each.is_in_place() for each in needed) and all(system.is_there(each.path) for each in others)
 
 
 def _needed(journal: Journal) -> list[Segment]:
@@ -98,8 +139,13 @@ def _put_back(journal: Journal) -> int:
     there = [each for each in journal._finished if each.path.exists()]  # noqa: SLF001
     gone = [each for each in journal._finished if each not in there]  # noqa: SLF001
     journal._finished = there  # noqa: SLF001
-    journal.dirty, journal._names_synced, journal._synced = True, False, record.START  # noqa: SLF001
+    _sync_anew(journal)
     return sum(_size(each) for each in gone)
+
+
+def _sync_anew(journal: Journal) -> None:
+    """The next sync is of everything, names and all."""
+    journal.dirty, journal._names_synced, journal._synced = True, False, record.START  # noqa: SLF001
 
 
 def _size(finished: Finished) -> int:

@@ -179,6 +179,8 @@ class Sealer:
     def _adopt(self, dead: WriterFolder) -> Sealed:
         self.failpoint("adopt:found")
         done = self._seal_segments(dead, tail.segments(dead.folder), "adopt")
+        if system.is_locked(dead.folder.lock):  # it lives: its lock was removed, and it has put it back
+            return done
         remove_folder(dead.folder)
         self.failpoint("adopt:removed")
         return done.plus(Sealed(adopted=1))
@@ -206,10 +208,10 @@ class Sealer:
         except Exception as error:  # one record the store refuses must not stop the others
             if is_thrown_in(error) or self._store.position(writer.writer) != start:
                 raise
-            return self._around(writer, pieces, start)
+            return self._around(writer, pieces, start, end)
         return aside.count.plus(Sealed(events=events))
 
-    def _around(self, writer: WriterFolder, pieces: list[Piece], start: Position) -> Sealed:
+    def _around(self, writer: WriterFolder, pieces: list[Piece], start: Position, end: Position) -> Sealed:
         """The way around a record that is refused: a piece at a time, halved until it stands alone."""
         aside = _Aside(self, writer)
         done = Sealed()
@@ -225,8 +227,7 @@ class Sealer:
             if units:
                 done = done.plus(self._halved(writer, units, start))
                 start = units[-1].end
-        end = Position(pieces[-1].activation, pieces[-1].end)
-        if start != end:
+        if start < end:
             self._store.seal(Batch((), writer.writer, writer.about, start, end))
         return done.plus(aside.count)
 
@@ -311,11 +312,15 @@ def _records(pieces: Iterable[Piece], on_damage: Callable[[Piece, Damage], None]
 
 
 def _batches(segments: list[Finished], start: Position) -> Iterator[tuple[list[Piece], Position]]:
-    """Stretches that end behind an event, a segment's worth each: blob parts stay with the event they are for."""
+    """Stretches that end behind an event, a segment's worth each: blob parts stay with the event they are for.
+
+    What lies behind the last event of an adopted journal is looked at for damage, and not passed over: zeros, half a
+    record or half a payload may be where a writer goes on that only seemed dead, since somebody removed its lock.
+    """
     waiting: list[Piece] = []
-    end = start
+    end = behind = start
     for segment in segments:
-        activation, path, size, _ = segment
+        activation, path, size, joined = segment
         low = start.offset if activation == start.activation else SEGMENT_HEADER
         if activation < start.activation or low >= size:
             continue
@@ -323,11 +328,14 @@ def _batches(segments: list[Finished], start: Position) -> Iterator[tuple[list[P
         cut = _cut(segment, low)
         if cut is None:
             waiting.append(Piece(activation, path, low, size))
-            continue
-        cut = min(cut, size)  # a dying writer may not have come to the padding of its last record
-        yield [*waiting, Piece(activation, path, low, cut)], Position(activation, cut)
-        waiting = [Piece(activation, path, cut, size)] if cut < size else []
-    if waiting:
+        else:
+            cut = min(cut, size)  # a dying writer may not have come to the padding of its last record
+            behind = Position(activation, cut)
+            yield [*waiting, Piece(activation, path, low, cut)], behind
+            waiting = [Piece(activation, path, cut, size)] if cut < size else []
+        if joined is None:
+            end = behind
+    if any(tail.read(each).strip(b"\0") for each in waiting):
         yield waiting, end
 
 

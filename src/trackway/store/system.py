@@ -202,6 +202,17 @@ def is_named(descriptor: int, path: Path) -> bool:
         return True
 
 
+def is_there(path: Path) -> bool:
+    """Whether there is a file of that name; True where nobody can tell."""
+    try:
+        path.stat()
+    except (FileNotFoundError, NotADirectoryError):
+        return False
+    except OSError:
+        return True
+    return True
+
+
 def has_a_name(descriptor: int) -> bool:
     """Whether an open file is in some folder still, under whatever name; a removed one is in none."""
     return os.fstat(descriptor).st_nlink > 0
