@@ -21,7 +21,7 @@ from trackway.cli._journals import journals, kept_aside
 from trackway.cli._options import version
 from trackway.cli._place import home_place, store_place
 from trackway.cli._text import count
-from trackway.errors import BadSetting, TrackwayError
+from trackway.errors import BadSetting, StoreUnavailable, TrackwayError
 from trackway.recording import settings, settings_file
 from trackway.store.base import Store
 from trackway.store.checkup import checkup
@@ -62,7 +62,8 @@ def findings(home: str | None, store: str | None, *, fix: bool) -> Iterator[Find
         yield from _store(named, place)
         yield from _kept(place, named, fix=fix)
     except TrackwayError as error:
-        hint = "see whether it is there, whose it is and its mode" if "trackway doctor" in error.hint else error.hint
+        circular = isinstance(error, StoreUnavailable) and "trackway doctor" in error.hint
+        hint = "see whether it is there, whose it is and its mode" if circular else error.hint
         yield Finding("problem", error.message, do=hint)
     except OSError as error:
         yield Finding("problem", str(error.strerror), str(error.filename), "see its owner, its mode and its disk")

@@ -59,7 +59,7 @@ def _living(each: WriterFolder, store: Store) -> Said:
 
 def _newer(each: WriterFolder, version: int) -> Said:
     said = f"{_who(each)} {'writes' if each.alive else 'left'} a journal of version {version}, newer than this trackway"
-    do = "pip install -U trackway reads and seals it; it is kept as it is until then"
+    do = "update trackway (pip install -U trackway): it is read and sealed then, and kept as it is until then"
     return "ok" if each.alive else "problem", said, str(each.folder.path), do
 
 

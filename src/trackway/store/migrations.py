@@ -10,7 +10,7 @@ import sqlite3
 from pathlib import Path
 from typing import Final
 
-from trackway.errors import NotAStore, StoreTooNew
+from trackway.errors import NotAStore, StoreDamaged, StoreTooNew
 from trackway.schema.version import STORE
 from trackway.store.sums import with_sum
 
@@ -108,17 +108,27 @@ MIGRATIONS: Final = (_M001, _M002, _M003)
 
 
 _IDENTITY: Final = """
-    SELECT application_id, user_version, (SELECT count(*) FROM sqlite_master)
+    SELECT application_id, user_version, (SELECT count(*) FROM sqlite_master), (SELECT CASE
+        WHEN EXISTS (SELECT 1 FROM sqlite_master WHERE name = 'writers' AND instr(sql, 'segment')) THEN 3
+        WHEN EXISTS (SELECT 1 FROM sqlite_master WHERE name = 'dropped') THEN 2
+        ELSE EXISTS (SELECT 1 FROM sqlite_master WHERE name = 'episodes') END)
     FROM pragma_application_id, pragma_user_version"""
-"""In one statement, and so of one moment: the store may be made by somebody else while it is looked at."""
+"""In one statement, and so of one moment: the store may be made by somebody else while it is looked at. The last is the
+layout that the tables themselves show: a flipped bit in the number would have us read them wrongly."""
+
+_TOLD_APART: Final = 3
 
 
 def check_version(connection: sqlite3.Connection, path: Path) -> int:
     """The store's layout number, 0 for an empty file; raises where it is not ours or not ours yet."""
-    application, version, tables = connection.execute(_IDENTITY).fetchone()
+    application, version, tables, layout = connection.execute(_IDENTITY).fetchone()
     if application != APPLICATION_ID and tables:
         raise NotAStore(f"{path} is a SQLite file of another program", hint="name another file with --store", path=path)
     _check_number(version, path)
+    if application == APPLICATION_ID and min(version, _TOLD_APART) != layout:
+        said = f"store {path} is damaged: it says that it is format {version}, its tables are those of format {layout}"
+        hint = f"copy the file away, then: sqlite3 {path} 'PRAGMA user_version={layout}', or put a backup in its place"
+        raise StoreDamaged(said, hint=hint, path=path)
     return int(version)
 
 
@@ -131,7 +141,7 @@ def _check_number(version: int, path: Path) -> None:
     if version > STORE:
         raise StoreTooNew(
             f"store {path} is format {version}, this trackway reads up to {STORE}",
-            hint="pip install -U trackway",
+            hint="update trackway: pip install -U trackway",
             path=path,
         )
 

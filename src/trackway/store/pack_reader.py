@@ -164,7 +164,7 @@ class _Reading:
         if version > VERSION:
             raise PackRefused(
                 f"{self._name} is a pack of format {version}, this trackway reads up to {VERSION}",
-                hint="pip install -U trackway",
+                hint="update trackway: pip install -U trackway",
                 path=self._name,
             )
         if type(episode) is not str or not ids.is_id(episode):

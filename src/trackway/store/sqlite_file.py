@@ -170,8 +170,8 @@ class SqliteFile:
             if to_write or (self._has_log() and os.access(self.path.parent, os.W_OK)):
                 raise self._unavailable(error) from error
         except _FAILURES as error:
-            if getattr(error, "sqlite_errorcode", None) == sqlite3.SQLITE_CORRUPT:  # a store, and a damaged one
-                raise self._trouble(error) from error
+            if getattr(error, "sqlite_errorcode", None) != sqlite3.SQLITE_NOTADB:  # a store, and a damaged one
+                raise self._trouble(error, "copy the file away, then put a backup in its place") from error
             hint = "name another with --store, or put a backup in its place"
             raise NotAStore(f"{self.path} is no SQLite file: {error}", hint=hint, path=self.path) from error
         try:
@@ -213,11 +213,13 @@ class SqliteFile:
             raise
         return connection
 
-    def _trouble(self, error: sqlite3.DatabaseError | UnicodeDecodeError) -> StoreDamaged | StoreUnavailable:
+    def _trouble(
+        self, error: sqlite3.DatabaseError | UnicodeDecodeError, hint: str = "copy the file away, then: trackway verify"
+    ) -> StoreDamaged | StoreUnavailable:
         """What SQLite says, in our words. Bytes where text should be are operational errors to Python, and are not."""
         if isinstance(error, sqlite3.OperationalError) and "decode" not in str(error):
             return self._unavailable(error)
-        return StoreDamaged(f"{self.path}: {error}", hint="see `trackway doctor`", path=self.path)
+        return StoreDamaged(f"store {self.path} is damaged: {error}", hint=hint, path=self.path)
 
     def _unavailable(self, error: sqlite3.Error) -> StoreUnavailable:
         hint = "make room on its disk" if "is full" in str(error) else "see `trackway doctor`"
