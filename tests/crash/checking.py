@@ -1,6 +1,7 @@
 """What must be true after any kill, counted: nothing acknowledged is lost, nothing is there twice, order holds."""
 
 import collections
+import itertools
 import re
 import struct
 from pathlib import Path
@@ -16,7 +17,7 @@ _MARK = re.compile(r"(\d+):(\d+)")
 def acknowledged(home: Path, slots: int = 64) -> dict[int, int]:
     """How many events each process was promised."""
     raw = (home.parent / "acked").read_bytes()
-    return {i: count for i, count in enumerate(struct.unpack(f"<{slots}Q", raw)) if count}
+    return {i: count for i, count in enumerate(struct.unpack(f"={slots}Q", raw)) if count}
 
 
 def recorded(store: LiveStore) -> dict[int, list[int]]:
@@ -36,12 +37,13 @@ def recorded(store: LiveStore) -> dict[int, list[int]]:
 
 
 class Counted(NamedTuple):
-    """What was promised, and how much of it is not there, there twice, or there though nobody asked for it."""
+    """What was promised, and how much is not there, there twice, there though nobody asked for it, or out of order."""
 
-    acknowledged: int
-    lost: int
-    doubled: int
-    strange: int
+    acknowledged: int = 0
+    lost: int = 0
+    doubled: int = 0
+    beyond: int = 0
+    misordered: int = 0
 
     def plus(self, other: "Counted") -> "Counted":
         """Both together."""
@@ -50,17 +52,18 @@ class Counted(NamedTuple):
     @property
     def is_kept(self) -> bool:
         """Whether every promise was."""
-        return not (self.lost or self.doubled or self.strange)
+        return not any(self[1:])
 
 
 def check(home: Path) -> Counted:
     """What can be read, counted against what was promised; of each process one event more may be there."""
     promised = acknowledged(home)
     found = recorded(open_store(home=home))
-    lost = doubled = strange = 0
+    lost = doubled = beyond = misordered = 0
     for process in promised.keys() | found.keys():
         count, numbers = promised.get(process, 0), found.get(process, [])
         lost += len(set(range(count)).difference(numbers))
         doubled += len(numbers) - len(set(numbers))
-        strange += len([each for each in numbers if each > count]) + (numbers != sorted(numbers))
-    return Counted(sum(promised.values()), lost, doubled, strange)
+        beyond += sum(each > count for each in numbers)
+        misordered += sum(one > next_one for one, next_one in itertools.pairwise(numbers))
+    return Counted(sum(promised.values()), lost, doubled, beyond, misordered)
