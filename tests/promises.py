@@ -5,9 +5,11 @@
 
 Tests of one fault and promise (its parameters) share a line. What a test tells is summed up, so a figure that is
 printed was measured by the very tests that ran. A test that was skipped is said to be not tried, never to have held.
+Promises that were broken are said again at the very end, where nobody scrolls past them.
 """
 
 import json
+import re
 from collections import Counter, defaultdict
 from typing import NamedTuple
 
@@ -15,6 +17,7 @@ import pytest
 
 _PROMISE = "promise"
 _TOLD = "told"
+_PLURAL = re.compile(r"(?<=[^s])s\b")
 
 
 class Kept(NamedTuple):
@@ -28,13 +31,22 @@ class Kept(NamedTuple):
         """In a word or two."""
         if self.ended["failed"]:
             return f"BROKEN in {self.ended['failed']} of {self.ended.total()}"
+        reasons = "; ".join(sorted(self.reasons))
         if not self.ended["passed"]:
-            return f"not tried: {'; '.join(sorted(self.reasons))}"
-        return "held" if self.ended.total() == 1 else f"held, {self.ended['passed']} ways"
+            return f"not tried: {reasons}"
+        ways = f"held, {_counted(self.ended['passed'], 'ways')}"
+        if self.ended["skipped"]:
+            return f"{ways}, {self.ended['skipped']} not tried: {reasons}"
+        return "held" if self.ended.total() == 1 else ways
 
     def figures(self) -> str:
         """What was counted."""
-        return ", ".join(f"{value:,} {name.replace('_', ' ')}" for name, value in self.told.items())
+        return ", ".join(_counted(value, name.replace("_", " ")) for name, value in self.told.items())
+
+
+def _counted(value: int, what: str) -> str:
+    """`1 record put aside`, `2 records put aside`: figures are named in the plural, its first word with an s is it."""
+    return f"{value:,} " + (_PLURAL.sub("", what, count=1) if value == 1 else what)
 
 
 @pytest.fixture
@@ -70,6 +82,9 @@ def pytest_terminal_summary(terminalreporter):
             fault_before = fault
         figures = kept.figures()
         terminalreporter.line(f"  {promise} → {kept.verdict()}" + (f" ({figures})" if figures else ""))
+    for (fault, promise), kept in sorted(table.items()):
+        if kept.ended["failed"]:
+            terminalreporter.line(f"{kept.verdict()}: {fault}, {promise}", red=True)
 
 
 def _table(stats) -> dict[tuple[str, str], Kept]:
