@@ -1,9 +1,12 @@
 """Bytes of a journal that are not what was written: what they held is put aside, everything else is kept."""
 
+import itertools
+import json
 import random
 import subprocess
 import sys
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 
@@ -13,7 +16,7 @@ from trackway.recording.recorder import Recorder
 from trackway.schema.events import Note, ToolResult
 from trackway.store.home import Home
 from trackway.store.memory import MemoryStore
-from trackway.store.record import RECORD_HEADER, SEGMENT_HEADER
+from trackway.store.record import EPISODE, RECORD_HEADER, SEGMENT_HEADER
 from trackway.store.sealer import Sealed, Sealer
 from trackway.store.sqlite import SqliteStore
 
@@ -82,6 +85,40 @@ def starts(segment: bytes) -> list[int]:
     return found
 
 
+class Aside(NamedTuple):
+    """Something in quarantine: where in a journal it was, its bytes, and whether it was a record still."""
+
+    segment: int
+    start: int
+    body: bytes
+    is_event: bool
+
+    def holds(self, segment: int, at: int) -> bool:
+        """Whether that byte of the journal is in it, or was a zero at its end."""
+        return segment == self.segment and self.start <= at <= self.start + len(self.body)
+
+
+def put_aside(home: Path, journal: dict[int, bytes]) -> list[Aside]:
+    """What quarantine holds, each with its reason beside it, and byte for byte what the journal held."""
+    folder = home / "quarantine"
+    found = []
+    for about in map(json.loads, [each.read_bytes() for each in sorted(folder.glob("*.json"))]):
+        assert about["reason"]
+        found.append(Aside(about["segment"], about["offset"], b"", "episode" in about))
+    bodies = [each.read_bytes() for each in sorted(folder.glob("*.bin"))]
+    found = [each._replace(body=body) for each, body in zip(found, bodies, strict=True)]
+    for each in found:
+        begin = each.start + (RECORD_HEADER + EPISODE if each.is_event else 0)
+        assert each.body
+        assert each.body == journal[each.segment][begin : begin + len(each.body)]
+    return found
+
+
+def segments_of(home: Path) -> dict[int, bytes]:
+    """The files of the one journal."""
+    return {int(each.stem): each.read_bytes() for each in home.glob("journals/*/*.seg")}
+
+
 @pytest.mark.promise("bit flip", "each byte of a journal: the record hit is put aside, all others are read and sealed")
 @KINDS
 def test_every_byte_of_a_journal(fast: Path, kind: str, tell) -> None:
@@ -92,22 +129,28 @@ def test_every_byte_of_a_journal(fast: Path, kind: str, tell) -> None:
     place, end = original.relative_to(fast / "home"), used(whole)
     begin = starts(whole)
     luck = random.Random(kind)
-    hit = unharmed = 0
+    hit = unharmed = others_lost = 0
     for at in range(end):
         home = copied(fast / "home", fast / "copy")
         flip(home / place, at, luck.randrange(8))
         record = next((i for i, start in enumerate(begin[1:]) if SEGMENT_HEADER <= at < start), None)
         expected = set(range(notes)) - ({record - 1} if record else set())
-        before = numbers(home)
+        before, damaged = numbers(home), segments_of(home)
         done, after = adopted_in_memory(home)
         for found in (before, after):
-            assert found == sorted(found)
-            assert expected <= set(found) <= set(range(notes)), f"byte {at}"
+            assert found == sorted(set(found) & set(range(notes))), f"byte {at}"
+            others_lost += len(expected.difference(found))
         assert before == after
         lost = len(after) < notes or (record == 0 and done.events < notes + 1)
-        assert not lost or done.quarantined == 1, f"byte {at}: gone, and not put aside"
+        aside = put_aside(home, damaged)
+        assert len(aside) == done.quarantined == lost, f"byte {at}: gone, and not put aside"
+        if lost:
+            whole_record = damaged[1][begin[record] : begin[record + 1]].rstrip(b"\0")
+            assert (aside[0].start, aside[0].body) == (begin[record], whole_record), f"byte {at}"
         hit, unharmed = hit + lost, unharmed + (not lost)
-    tell(flips=end, records_put_aside=hit, unharmed=unharmed, others_lost=0)
+    tell(flips=end, records_put_aside=hit, unharmed=unharmed, others_lost=others_lost)
+    assert hit
+    assert others_lost == 0
 
 
 @pytest.mark.promise("bit flip", "many in a large journal: at most the records hit are put aside")
@@ -118,12 +161,14 @@ def test_random_flips_in_a_large_journal(fast: Path, kind: str, tell) -> None:
     dead(fast, kind, notes, 500)
     luck = random.Random(kind)
     ends = {each: used(each.read_bytes()) for each in fast.glob("journals/*/*.seg")}
+    records = [(number, start) for number, body in sorted(segments_of(fast).items()) for start in starts(body)[:-1]]
     for _ in range(flips):
         segment = luck.choice(sorted(ends))
         flip(segment, luck.randrange(ends[segment]), luck.randrange(8))
-    before = numbers(fast)
+    before, damaged = numbers(fast), segments_of(fast)
     done = adopt(fast)
     after = numbers(fast)
+    aside = put_aside(fast, damaged)
 
     assert before == after == sorted(after)
     assert notes - flips <= len(after)
@@ -131,6 +176,10 @@ def test_random_flips_in_a_large_journal(fast: Path, kind: str, tell) -> None:
     assert not list((fast / "journals").iterdir())
     assert notes + 1 - done.events <= flips
     assert 0 < done.quarantined <= flips
+    assert len(aside) == done.quarantined
+    assert len(records) == notes + 1
+    for note in set(range(notes)).difference(after):
+        assert any(each.holds(*records[note + 1]) for each in aside), f"note {note} is gone, and not put aside"
     tell(flips=flips, sealed=done.events, put_aside=done.quarantined)
 
 
@@ -140,24 +189,35 @@ def test_a_payload_with_a_hole(fast: Path, kind: str, tell) -> None:
     """A part that does not hold takes its event with it: a result is as long as it was, or not there."""
     dead(fast / "home", kind, 3, payload=1_100_000)
     whole = {i: str(i) * 1_100_000 for i in range(3)}
-    segments = sorted((fast / "home").glob("journals/*/*.seg"))
     luck = random.Random(kind)
-    shown = flips = 0
-    for _ in range(12):
+    sound = segments_of(fast / "home")
+    records = [(number, *each) for number, body in sorted(sound.items()) for each in itertools.pairwise(starts(body))]
+    shown = cut = parts = 0
+    for number, begin, end in records:
         home = copied(fast / "home", fast / "copy")
-        segment = home / luck.choice(segments).relative_to(fast / "home")
-        flip(segment, luck.randrange(SEGMENT_HEADER, used(segment.read_bytes())), luck.randrange(8))
-        flips += 1
+        at = luck.randrange(begin + RECORD_HEADER, end - 8)
+        flip(next(home.glob(f"journals/*/{number:06d}.seg")), at, luck.randrange(8))
+        damaged = segments_of(home)
         for _again in range(2):
             with trackway.open_store(home=home) as store:
                 [summary] = store.episodes()
                 results = [each for each in store.events(summary.id) if isinstance(each, ToolResult)]
-            for each in results:
-                assert each.content == whole[int(each.content[0])], "a result was shown cut"
             shown += len(results)
+            cut += sum(each.content != whole.get(int(each.content[:1] or -1)) for each in results)
             adopt(home)
         assert len(numbers(home)) >= 2
-    tell(flips=flips, results_shown_whole=shown, shown_cut=0)
+        aside = put_aside(home, damaged)
+        assert any(each.holds(number, at) for each in aside)
+        if end - begin > 1000:  # a part: the event and its other part are put aside with it
+            blobs = [each.read_bytes() for each in home.glob("quarantine/*.blob")]
+            [missing] = set(whole).difference(int(each.content[0]) for each in results)
+            assert all(each in whole[missing].encode() for each in blobs)
+            assert [each.is_event for each in aside].count(True) == 1
+            assert sum(map(len, [*blobs, *(each.body for each in aside)])) > len(whole[missing])
+            parts += 1
+    assert parts == 2 * len(whole)
+    tell(flips=len(records), results_shown_whole=shown, shown_cut=cut)
+    assert cut == 0
 
 
 @pytest.mark.promise("torn tail", "at every byte of a record: those before it are read and sealed, nothing else is")
