@@ -234,6 +234,78 @@ def test_half_a_payload_leaves_nothing_behind(home, journal):
     store.close()
 
 
+class Failing:
+    """Content that cannot be read to its end."""
+
+    def __init__(self, parts: int, meanwhile=lambda: None) -> None:
+        self._parts = parts
+        self._meanwhile = meanwhile
+
+    def parts(self):
+        """Some parts, then none."""
+        for _ in range(self._parts):
+            yield os.urandom(PART), False
+        self._meanwhile()
+        raise OSError(5, "no more of it")
+
+    def stands_for(self):
+        """Never asked for."""
+        raise AssertionError
+
+
+def _fail(recorder, episode, parts: int, meanwhile=lambda: None) -> None:
+    payload = Payload(Failing(parts, meanwhile), "after")
+    with pytest.raises(OSError, match="no more of it"):
+        recorder.put(episode._core.raw, FileChange, {"op": "create", "path": "x"}, (payload,))
+
+
+@JOURNALS
+@pytest.mark.parametrize("parts", [0, 1, 2, 5])
+def test_whoever_reads_along_misses_nothing_behind_a_payload_that_failed(home, journal, parts):
+    """A reader that has read its parts reads on behind them: no event is put where they were."""
+    with Recorder(home, journal=journal) as recorder, trackway.open_store(home=home) as store:
+        episode = recorder.start("half")
+        episode.file_change("whole", after=os.urandom(3 * BIG))
+        seen = []
+        for each in range(3):
+            _fail(recorder, episode, parts, lambda: seen.append(len(list(store.events(episode.id)))))
+            episode.user(f"{each}")
+            assert list(store.events(episode.id))[-1].content == f"{each}"
+        recorder.flush()
+        assert [each.content for each in store.events(episode.id) if each.kind == "user"] == ["0", "1", "2"]
+
+    assert seen == [2, 3, 4]
+    assert not list(Home(home).journals.iterdir())
+
+
+def _die_behind_a_failure(home: Path, journal: str, parts: int) -> None:
+    recorder = Recorder(home, journal=journal)
+    episode = recorder.start("half")
+    episode.user("before")
+    _fail(recorder, episode, parts)
+    on_disk = sum(each.stat().st_size for each in home.rglob("*.seg") if each.read_bytes().strip(b"\0"))
+    episode.user("after")
+    os._exit(9 if on_disk < BIG else 1)
+
+
+@JOURNALS
+@pytest.mark.parametrize("parts", [1, 2, 5])
+def test_a_payload_that_failed_is_gone_from_the_journal(home, journal, parts):
+    """Its bytes at once; and whoever adopts the journal finds the events around it, nothing else and no damage."""
+    child = multiprocessing.get_context("fork").Process(target=_die_behind_a_failure, args=(home, journal, parts))
+    child.start()
+    child.join()
+    assert child.exitcode == 9
+
+    store = SqliteStore(Home(home).store)
+    done = Sealer(Home(home), store).adopt()
+
+    assert (done.events, done.quarantined, done.torn) == (3, 0, 0)
+    assert store._rows("SELECT count(*) FROM chunks", ()) == [(0,)]
+    assert not verify.verify(store, Home(home)).damage
+    store.close()
+
+
 @pytest.mark.parametrize("redact", [None, ["hunter2"]], ids=["as it is", "with rules"])
 def test_a_large_message_is_kept_once_and_comes_back_equal(home, redact):
     """In the first call in parts, in the next by its place in the first; small ones beside it as ever."""

@@ -151,6 +151,79 @@ def test_no_room_for_a_first_segment(tmp_path, journal):
     assert sum("could not be recorded" in each for each in found.lines()) == 1
 
 
+def payload_without_room(folder, journal, leave, kind):
+    """A payload larger than the room there is, twice; then small events, with no room made for them."""
+    home = folder / "home"
+    large = Path(os.environ["HOME"]) / "large.bin"
+    large.write_bytes(os.urandom(40 << 20))
+    recorder = trackway.Recorder(home, journal=journal)
+    episode = recorder.start("too large")
+    kept = say(episode, range(10))
+    recorder.flush()
+    ballast = fill(folder, leave=leave)
+    for _ in range(2):
+        if kind == "file":
+            episode.file_change("x", after=large)
+        else:
+            episode.tool_result("c", large.read_bytes().hex())
+    lost = episode.lost
+    kept += say(episode, range(10, 60))
+    recorder.flush()
+    left = shutil.disk_usage(folder).free
+    episode.end()
+    recorder.close()
+    with trackway.open_store(home=home) as store:
+        chunks = store.store._rows("SELECT count(*) FROM chunks", ())
+        sound = is_sound(store)
+    ballast.unlink()
+    large.unlink()
+    return {
+        "kept": kept, "heard": heard(home, episode), "lost": lost, "free": left, "chunks": chunks[0][0],
+        "sound": sound, "left": list((home / "journals").iterdir()) != [],
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", ["file", "text"])
+@pytest.mark.parametrize("leave", [6 << 20, 14 << 20, 30 << 20])
+@pytest.mark.parametrize("journal", ["mmap", "append"])
+@pytest.mark.promise("disk full", "inside a large payload: its room is given back, what follows is kept and sealed")
+def test_a_payload_that_finds_no_room(tmp_path, journal, leave, kind):
+    """However far it came: its event alone is lost, and nobody has to make room for what it left behind."""
+    found = on("40m", payload_without_room, tmp_path, journal=journal, leave=leave, kind=kind).value
+
+    assert found["lost"] == 2
+    assert found["heard"] == found["kept"] == list(range(60))
+    assert (found["chunks"], found["sound"], found["left"]) == (0, True, False)
+
+
+def first_record_without_room(folder, store):
+    """A segment is begun and has room for its stamp, not for the record it was begun for."""
+    recorder = trackway.Recorder(folder / "home", journal="append", store=store)
+    episode = recorder.start("one page")
+    kept = say(episode, range(9), "y" * 900_000)
+    recorder.flush()
+    with full(folder, leave=12 << 10):
+        kept += say(episode, range(9, 10), "y" * 1_000_000)
+        segment = recorder._journal._segment
+        place = [segment.activation, segment.offset]
+        recorder.flush()
+    recorder.close()
+    return {"kept": kept, "heard": heard(folder / "home", episode, store), "place": place, "left": files(folder)}
+
+
+@pytest.mark.promise(
+    "disk full", "at the first record of a segment: a flush returns, the journal goes when it is closed"
+)
+def test_a_segment_that_holds_nothing_but_its_stamp(tmp_path, tmp_path_factory):
+    """Nobody waits for the start of an empty segment to be sealed: there is nothing there to seal."""
+    store = tmp_path_factory.mktemp("elsewhere") / "store.db"
+    found = on("24m", first_record_without_room, tmp_path, store=str(store)).value
+
+    assert found["place"] == [2, 64]
+    assert found["heard"] == found["kept"] == list(range(9))
+    assert not [each for each in found["left"] if each.endswith(".seg")]
+
+
 # --- seal, checkpoint, migrate --------------------------------------------------------------------------------------
 
 

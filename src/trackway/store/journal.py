@@ -9,6 +9,7 @@ Invariants: ``n`` is dense per writer; a record is whole or absent. Its files ar
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 from collections import deque
 from collections.abc import Callable, Iterator
@@ -23,7 +24,7 @@ from trackway.store.claim import remove_folder
 from trackway.store.home import JournalFolder
 from trackway.store.journal_files import Finished, JournalFiles
 from trackway.store.large import BIG, Part, Payload, large_of, parts_of, without_large
-from trackway.store.record import BLOB_PART, EVENT, PLAIN_EVENT, RECORD_HEADER, Position
+from trackway.store.record import BLOB_PART, EVENT, PLAIN_EVENT, RECORD_HEADER, SEGMENT_HEADER, Position
 
 
 class Written(NamedTuple):
@@ -44,6 +45,15 @@ class Pending(NamedTuple):
     payloads: tuple[Payload, ...] = ()
 
 
+class _Begun(NamedTuple):
+    """Where the payloads of an event began, in whose journal, behind how many events."""
+
+    writer: str
+    activation: int
+    offset: int
+    n: int
+
+
 class Journal(JournalFiles):
     """One process's journal. Opens on the first append; a forked child opens its own."""
 
@@ -54,6 +64,7 @@ class Journal(JournalFiles):
         self._in_flight: dict[str, Any] | None = None
         self._in_flight_n = 0
         self._blobs = 0
+        self._begun = _Begun("", 0, 0, 0)
 
     # --- the hot path -------------------------------------------------------------------------------------------
 
@@ -72,6 +83,8 @@ class Journal(JournalFiles):
                 try:
                     self._write(episode, kind, fields, payloads)
                 finally:
+                    if self._in_payload:
+                        self._give_back()
                     if self._nested:
                         self._write_nested()
             finally:
@@ -87,6 +100,7 @@ class Journal(JournalFiles):
             segment.settle()
         given, meta = fields, PLAIN_EVENT
         if payloads:
+            self._begun = _Begun(self.writer, segment.activation, segment.offset, segment.n)
             self._in_payload = True
             fields, meta = self._put_payloads(episode, fields, payloads), PLAIN_EVENT | BLOBS << 8
             segment = self._segment or segment
@@ -108,12 +122,15 @@ class Journal(JournalFiles):
         segment.put(meta, body)
         self._in_payload = False
         if not self.dirty:
-            self.dirty = True
-            try:
-                self._wake()
-            except BaseException:  # thrown in by a handler: whoever comes next wakes the keeper
-                self.dirty = False
-                raise
+            self._say_dirty()
+
+    def _say_dirty(self) -> None:
+        self.dirty = True
+        try:
+            self._wake()
+        except BaseException:  # thrown in by a handler: whoever comes next wakes the keeper
+            self.dirty = False
+            raise
 
     def _drain(self) -> None:
         """Write what was queued between the last look at the queue and the end of being busy."""
@@ -135,6 +152,9 @@ class Journal(JournalFiles):
                     if is_thrown_in(error):
                         raise
                     self._on_loss(error, pending.episode)
+                finally:
+                    if self._in_payload:
+                        self._give_back()
             self._nested.popleft()
 
     def _is_written(self, pending: Pending) -> bool:
@@ -175,6 +195,46 @@ class Journal(JournalFiles):
             segment.put(record.meta_of(BLOB_PART, record.part_number(i), SCHEMA), body)
         return self._blobs
 
+    def _give_back(self) -> None:
+        """The event did not come, as a rule for want of room: the parts of its payloads go, so that the rest has some.
+
+        Nothing is written where they were, since readers have read on: the next event begins a segment.
+        """
+        self._in_payload = False
+        segment, begun = self._segment, self._begun
+        if segment is None or self.writer != begun.writer:  # let go meanwhile
+            return
+        if segment.unsettled:
+            segment.settle()
+        if segment.n > begun.n:  # it did come: the exception struck behind it
+            return
+        if (segment.activation, segment.offset) == (begun.activation, begun.offset):  # a file that cannot be read
+            return
+        for each in [each for each in self._files() if each.activation == begun.activation]:
+            each.cut(begun.offset)
+        if segment.activation != begun.activation:
+            segment.cut(SEGMENT_HEADER)
+            self._drop_between(begun, segment.activation)
+
+    def _drop_between(self, begun: _Begun, last: int) -> None:
+        """Unlink the segments behind the one where a payload began and before the last one: they hold nothing else."""
+        between = range(begun.activation + 1, last)
+        files = [each for each in self._files() if each.activation in between]
+        paths = [each.path for each in self._finished if each.activation in between]
+        retired = [each for each in self._retired if each.activation not in between]
+        held = [each for each in self._held if each.activation not in between]
+        finished = [
+            each._replace(end=begun.offset, joined=False) if each.activation == begun.activation else each
+            for each in self._finished
+            if each.activation not in between
+        ]
+        self._retired, self._held, self._finished = retired, held, finished
+        for each in files:
+            each.close()
+        for path in paths:
+            with contextlib.suppress(OSError):  # then it goes with the folder
+                path.unlink(missing_ok=True)
+
     # --- durability and sealing ---------------------------------------------------------------------------------
 
     def written(self) -> Written:
@@ -187,7 +247,15 @@ class Journal(JournalFiles):
             if segment is None or self._busy:
                 return Written(record.START, [], self.writer, self.folder)
             here = Finished(segment.activation, segment.path, segment.offset, joined=False)
-            return Written(self._position(), [*self._finished, here], self.writer, self.folder)
+            return Written(self._end(), [*self._finished, here], self.writer, self.folder)
+
+    def _end(self) -> Position:
+        """Behind the last record; nobody can seal up to the start of a segment whose first record found no room."""
+        segment = self._segment
+        if segment is None or segment.offset > SEGMENT_HEADER:
+            return self._position()
+        last = self._finished[-1] if self._finished else None
+        return Position(last.activation, last.end) if last is not None else record.START
 
     def remove(self, sealed: Position | None = None) -> bool:
         """The journal goes, folder and all, if everything is sealed up to here; False where something came after."""
@@ -199,7 +267,7 @@ class Journal(JournalFiles):
 
     def _let_go(self, then: Callable[[JournalFolder], None], sealed: Position | None) -> bool:
         with self._sync_lock, self.lock:
-            if sealed is not None and (sealed != self._position() or self._nested or self._busy):
+            if sealed is not None and (sealed != self._end() or self._nested or self._busy):
                 return False
             held, segments = self._claim, self._files()
             self.folder, self._claim, self.writer = None, None, ""

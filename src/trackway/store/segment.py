@@ -7,6 +7,7 @@ exception struck inside ``put``. Not thread-safe: the journal locks.
 
 from __future__ import annotations
 
+import contextlib
 import os
 from pathlib import Path
 from typing import Final, Protocol
@@ -43,6 +44,10 @@ class Segment(Protocol):
         """After an exception inside ``put``: the record it left whole, now counted; None where it left none."""
         ...
 
+    def cut(self, end: int) -> None:
+        """Give back the room behind a place; nothing is put here any more."""
+        ...
+
     def sync(self) -> None:
         """Return when all records are on the disk."""
         ...
@@ -73,7 +78,7 @@ class MappedSegment:
 
     def __init__(self, path: Path, size: int) -> None:
         self.path = path
-        self.size = size
+        self.size = size = max(size, SMALLEST)
         self.offset = SEGMENT_HEADER
         self.activation = 0
         self.n = 0
@@ -121,6 +126,11 @@ class MappedSegment:
             return None
         stretch = self._map[self.offset : self.offset + RECORD_HEADER + length]
         return record.record_at(stretch, 0, self.offset)
+
+    def cut(self, end: int) -> None:
+        """Give back the room behind a place; nothing is put here any more."""
+        self.offset = self.size = end
+        _shorten(self._descriptor, end)
 
     def sync(self) -> None:
         """Return when all records are on the disk."""
@@ -207,6 +217,11 @@ class AppendedSegment:
         self.unsettled = False
         return found
 
+    def cut(self, end: int) -> None:
+        """Give back the room behind a place; nothing is put here any more."""
+        self.offset = self.size = end
+        _shorten(self._descriptor, end)
+
     def sync(self) -> None:
         """Return when all records are on the disk."""
         system.sync(self._descriptor, self.path.parent)
@@ -240,3 +255,9 @@ class AppendedSegment:
         descriptor, self._descriptor = self._descriptor, -1
         if descriptor >= 0:
             os.close(descriptor)
+
+
+def _shorten(descriptor: int, end: int) -> None:
+    """Where that is refused, or the file closed, the bytes stay: parts without an event, which nobody takes for one."""
+    with contextlib.suppress(OSError):
+        os.ftruncate(descriptor, end)

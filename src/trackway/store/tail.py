@@ -131,12 +131,17 @@ def newer_version(folder: JournalFolder) -> int | None:
 
 def read(piece: Piece) -> bytes:
     """The bytes of a piece, all of them: whoever seals must not take what cannot be read for what is not there."""
-    with piece.path.open("rb") as file:
-        file.seek(piece.start)
-        body = file.read(piece.end - piece.start)
+    body = _there(piece)
     if len(body) < piece.end - piece.start:
         raise OSError(errno.EIO, f"{piece.end - piece.start - len(body)} bytes are missing", str(piece.path))
     return body
+
+
+def _there(piece: Piece) -> bytes:
+    """As much of a piece as there is: a living writer cuts off a payload that found no room."""
+    with piece.path.open("rb") as file:
+        file.seek(piece.start)
+        return file.read(piece.end - piece.start)
 
 
 class Part(NamedTuple):
@@ -185,7 +190,7 @@ class Tail:
         if start >= size:  # read already, but for the padding that a dying writer did not come to
             return
         try:
-            body = read(Piece(activation, path, start, size))
+            body = (_there if alive else read)(Piece(activation, path, start, size))
         except FileNotFoundError:  # sealed and unlinked in this moment: the store has it
             return
         found = (
