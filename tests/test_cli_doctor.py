@@ -89,11 +89,11 @@ def test_dead_writer_is_adopted_when_asked(sound):
     """A killed process's journal is a note with its way out; --fix seals it and the note is gone."""
     subprocess.run([sys.executable, "-c", DIES], check=False)
     found = findings(code=0)
-    assert any("died and left" in each and "doctor --fix" in each for each in found["note"])
+    assert any("ended and left" in each and "doctor --fix" in each for each in found["note"])
     assert any("without an end" in each and "ls --state crashed" in each for each in found["note"])
     fixed = findings("--fix", code=0)
     assert any("sealed 2 events from 1 journal" in each for each in fixed["ok"])
-    assert not any("died and left" in each for each in fixed["note"])
+    assert not any("ended and left" in each for each in fixed["note"])
     assert not list((sound / "journals").iterdir())
 
 
@@ -102,7 +102,7 @@ def test_dead_writer_of_another_store(sound, tmp_path):
     """A journal for another store is named with the command that seals it there."""
     subprocess.run([sys.executable, "-c", DIES, str(tmp_path / "other.db")], check=False)
     found = findings("--fix", code=0)
-    [note] = [each for each in found["note"] if "died recording for" in each]
+    [note] = [each for each in found["note"] if "left what it recorded for" in each]
     store = note.rpartition("--store ")[2]
     assert any("sealed" in each for each in findings("--fix", "--store", store, code=0)["ok"])
 

@@ -1,6 +1,14 @@
 """What `trackway doctor` and others say of files that are damaged, in the wrong place, or not theirs to read."""
 
+import json
+import os
+import shutil
+import signal
 import sqlite3
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
@@ -10,6 +18,34 @@ from trackway.cli import main
 from trackway.errors import StoreDamaged
 from trackway.recording.recorder import Recorder
 from trackway.store.sqlite import SqliteStore
+
+DIES = """
+import os, signal, sys
+from trackway.recording.recorder import Recorder
+recorder = Recorder(journal="append")
+recorder._wake = recorder._journal._wake = lambda: None
+episode = recorder.start("dies")
+for number in range(49):
+    episode.user(f"number {number}")
+os.kill(os.getpid(), signal.SIGKILL)
+"""
+HOLDS = """
+import sys, time
+from pathlib import Path
+from trackway.store.holding import held
+with held(Path(sys.argv[1])):
+    print("held", flush=True)
+    time.sleep(600)
+"""
+ANYBODY = """
+import os, sys
+from click.testing import CliRunner
+from trackway.cli import main
+CliRunner().invoke(main, ["doctor", "--json"])  # all is imported: Python itself may be root's alone
+if os.getuid() == 0:
+    os.setuid(65534)
+main(["doctor", "--json", "--home", sys.argv[1]])
+"""
 
 
 def ask(*words):
@@ -65,3 +101,115 @@ def test_a_flipped_bit_in_the_number_of_the_format_is_damage(recorded, number):
         pass
     change(recorded, "PRAGMA user_version=3")
     assert findings(code=0)["problem"] == []
+
+
+@pytest.mark.parametrize("name", ["journals", "quarantine"])
+def test_a_file_in_the_place_of_a_folder(recorded, name):
+    """Every event is lost to it: a problem, and nobody is told that everything is sealed."""
+    shutil.rmtree(recorded / name, ignore_errors=True)
+    (recorded / name).write_text("")
+    found = findings(code=1)
+    assert [f"{name} is no folder" in each for each in found["problem"]] == [True]
+    assert any("everything recorded is sealed" in each for each in found["ok"]) is (name != "journals")
+
+
+@pytest.mark.parametrize("name", ["seal.lock", "store.lock"])
+def test_a_folder_in_the_place_of_a_lock(recorded, name):
+    """Nobody can seal: a problem."""
+    (recorded / name).unlink(missing_ok=True)
+    (recorded / name).mkdir()
+    assert [f"{name} is a folder" in each for each in findings(code=1)["problem"]] == [True]
+
+
+def test_a_home_that_nobody_may_look_into():
+    """One line about the home, and what to do; not a word of a key that may not even be there."""
+    place = Path(tempfile.mkdtemp(prefix="trackway-doctor-"))
+    try:
+        if os.getuid() == 0:
+            os.chown(place, 65534, 65534)
+        place.chmod(0)
+        asked = [sys.executable, "-c", ANYBODY, str(place)]
+        answer = subprocess.run(asked, check=False, capture_output=True, text=True, cwd="/")
+    finally:
+        place.chmod(0o700)
+        place.rmdir()
+    assert (answer.returncode, answer.stderr) == (1, "")
+    [problem] = [each for each in json.loads(answer.stdout)["findings"] if each["level"] == "problem"]
+    assert problem["what"] == "the home cannot be looked into (mode 000)"
+    assert f"chmod 700 {place}" in problem["do"]
+
+
+@pytest.mark.parametrize("kind", ["file", "loop", "nowhere"])
+def test_a_home_that_is_none(tmp_path, kind):
+    """Said by the doctor and by every command; nowhere is it an empty home with nothing wrong."""
+    home = tmp_path / "home"
+    if kind == "file":
+        home.write_text("")
+    else:
+        home.symlink_to(home if kind == "loop" else tmp_path / "nowhere")
+    found = findings("--home", str(home), code=1)
+    assert len(found["problem"]) == 1
+    assert not [each for each in found["ok"] if "sealed" in each or "store" in each.split(" | ", maxsplit=1)[0]]
+    for command in ("ls", "du", "verify", "stats"):
+        answer = ask(command, "--home", str(home))
+        assert (answer.exit_code, "is no folder" in answer.stderr) == (1, True), (command, answer.output)
+
+
+def test_another_store_is_looked_at_where_the_home_is_none(recorded, tmp_path):
+    """What is in another place is as sound as it was."""
+    (tmp_path / "file").write_text("")
+    named = ("--home", str(tmp_path / "file"), "--store", str(recorded / "store.db"))
+    assert any("the store is sound" in each for each in findings(*named, code=1)["ok"])
+    assert ask("ls", *named).exit_code == 0
+
+
+@pytest.mark.crash
+def test_what_lies_beside_a_store_that_cannot_be_read_is_said(recorded):
+    """Journals, quarantine and losses are files of their own, and the store is complained of once."""
+    subprocess.run([sys.executable, "-c", DIES], check=False)
+    (recorded / "quarantine").mkdir(exist_ok=True)
+    (recorded / "quarantine" / "1.json").write_text(json.dumps({"reason": "odd"}))
+    (recorded / "losses.jsonl").write_text(json.dumps({"lost": 2, "reason": "disk full"}) + "\n")
+    change(recorded, "PRAGMA user_version=99")
+    for words in ((), ("--fix",)):
+        found = findings(*words, code=1)
+        said = "\n".join(found["problem"])
+        assert said.count("is format 99") == 1
+        assert "update trackway" in said
+        assert "could not be sealed: odd" in said
+        assert "2 events could not be recorded: disk full" in said
+        assert any("ended and left records" in each for each in found["note"])
+
+
+@pytest.mark.crash
+def test_a_damaged_journal_is_never_said_to_be_seen_whole(recorded):
+    """How much of it cannot be read is said, and where it goes; the rest is counted as ever."""
+    subprocess.run([sys.executable, "-c", DIES], check=False)
+    assert any("50 records" in each and "readers see it all" in each for each in findings(code=0)["note"])
+    [segment] = [each for each in recorded.glob("journals/*/*.seg") if b"number 7" in each.read_bytes()]
+    body = bytearray(segment.read_bytes())
+    body[body.index(b"number 7")] ^= 1
+    segment.write_bytes(body)
+    [problem] = findings(code=1)["problem"]
+    assert "left 49 records" in problem
+    assert "readers see all but 1 damaged piece" in problem
+    assert "quarantine" in problem
+
+
+@pytest.mark.crash
+def test_a_stopped_holder_is_named_once(recorded):
+    """With --fix, too; and what lies in the home is said all the same."""
+    subprocess.run([sys.executable, "-c", DIES], check=False)
+    holder = subprocess.Popen(
+        [sys.executable, "-c", HOLDS, str(recorded / "seal.lock")], stdout=subprocess.PIPE, text=True
+    )
+    try:
+        holder.stdout.readline()
+        holder.send_signal(signal.SIGSTOP)
+        os.waitid(os.P_PID, holder.pid, os.WSTOPPED | os.WNOWAIT)
+        found = findings("--fix", code=1)
+    finally:
+        holder.kill()
+        holder.communicate()
+    assert [f"process {holder.pid} holds seal.lock" in each for each in found["problem"]] == [True]
+    assert any("ended and left 50 records" in each for each in found["note"])

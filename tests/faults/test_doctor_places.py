@@ -41,6 +41,7 @@ def test_a_disk_that_is_full_or_nearly_so(tmp_path):
     code, said = found["full"]
     assert (code, "0 B left on the disk of the home" in said) == (1, True), said
     assert "nothing can be written into the home: No space left on device" in said
+    assert ("can be written to" in said, "owner" in said) == (False, False), said
     assert place.NAME not in found["left"]
     assert found["kind"] == "tmpfs"
 

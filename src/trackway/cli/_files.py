@@ -6,6 +6,7 @@ Each finding is ``(level, what, where, do)``.
 from __future__ import annotations
 
 import json
+import os
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -29,10 +30,11 @@ _AHEAD: Final = 3600 * 10**9
 
 def files(home: Home, store: Store) -> Iterator[Said]:
     """The small files that everything else rests on."""
-    locks = [home.seal_lock]
-    if isinstance(store, SqliteStore):
-        locks.append(store.path.with_suffix(".lock"))
-    for lock in locks:
+    for folder in (home.journals, home.quarantine):
+        if os.path.lexists(folder) and not folder.is_dir():
+            said = f"{folder.name} is no folder: what is recorded is lost, or cannot be put aside"
+            yield "problem", said, str(folder), "move it away; the next recording makes the folder"
+    for lock in locks_of(home, store):
         yield from _lock(lock)
     if home.key.exists():
         yield from _key(home)
@@ -40,7 +42,16 @@ def files(home: Home, store: Store) -> Iterator[Said]:
         yield from _list(each)
 
 
+def locks_of(home: Home, store: Store) -> list[Path]:
+    """The locks that whoever seals takes."""
+    return [home.seal_lock, *([store.path.with_suffix(".lock")] if isinstance(store, SqliteStore) else [])]
+
+
 def _lock(path: Path) -> Iterator[Said]:
+    if path.is_dir():
+        said = f"{path.name} is a folder, and nobody can seal"
+        yield "problem", said, str(path), "move it away; what is recorded waits in journals"
+        return
     holder = holder_of(path)
     if holder is None:
         return

@@ -6,14 +6,18 @@ Each finding is ``(level, what, where, do)``.
 from __future__ import annotations
 
 import json
+import os
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from trackway.cli._files import locks_of
 from trackway.cli._text import count, moment
+from trackway.errors import StoreTrouble
 from trackway.store import tail
 from trackway.store.base import Store
+from trackway.store.checkup import damaged
 from trackway.store.holding import holder_of
 from trackway.store.home import Home
 from trackway.store.sealer import Sealer
@@ -22,10 +26,8 @@ from trackway.store.tail import Tail, WriterFolder
 Said = tuple[str, str, str, str]
 
 
-def journals(home: Home, store: Store, *, fix: bool) -> Iterator[Said]:
+def journals(home: Home, store: Store) -> Iterator[Said]:
     """Who records here now, and what the dead left."""
-    if fix:
-        yield from _adopted(home, store)
     found = tail.writers(home)
     for each in found:
         newer = tail.newer_version(each.folder)
@@ -35,11 +37,15 @@ def journals(home: Home, store: Store, *, fix: bool) -> Iterator[Said]:
             yield _living(each, store)
         else:
             yield _dead(each, store)
-    if not found:
+    if not found and (home.journals.is_dir() or not os.path.lexists(home.journals)):
         yield "ok", "no journals: everything recorded is sealed", str(home.journals), ""
 
 
-def _adopted(home: Home, store: Store) -> Iterator[Said]:
+def adopted(home: Home, store: Store) -> Iterator[Said]:
+    """What the dead left, sealed now."""
+    holders = [holder_of(each) for each in locks_of(home, store)]
+    if any(each is not None and each.stopped for each in holders):
+        return  # said of the lock, and to wait for it is in vain
     done = Sealer(home, store).adopt()
     if done.adopted:
         said = f"sealed {count(done.events, 'event')} from {count(done.adopted, 'journal')} of dead processes"
@@ -68,9 +74,22 @@ def _dead(each: WriterFolder, store: Store) -> Said:
     if key is None:
         return "problem", "a journal does not say which store it is for", where, "keep the folder and report it"
     if key == store.key:
-        said = f"{_who(each)} died and left {_waiting(each, store)}; readers see it all"
-        return "note", said, where, "the next recording seals it, or now: trackway doctor --fix"
-    return "note", f"{_who(each)} died recording for {key}", where, f"trackway doctor --fix --store {key}"
+        return _left(each, store)
+    said = f"{_who(each)} ended and left what it recorded for {key}"
+    return "note", said, where, f"trackway doctor --fix --store {key}"
+
+
+def _left(each: WriterFolder, store: Store) -> Said:
+    said, where = f"{_who(each)} ended and left {_waiting(each, store)}", str(each.folder.path)
+    do = "the next recording seals it, or now: trackway doctor --fix"
+    try:
+        stretches = damaged(each, store.position(each.writer))
+    except StoreTrouble:  # said of the store
+        return "note", said, where, "it is sealed once the store can be read"
+    if not stretches:
+        return "note", f"{said}; readers see it all", where, do
+    seen = f"readers see all but {count(len(stretches), 'damaged piece')}"
+    return "problem", f"{said}; {seen} ({sum(stretches):,} bytes)", where, f"{do}; what is damaged goes to quarantine"
 
 
 def _who(each: WriterFolder) -> str:
@@ -84,7 +103,10 @@ def _waiting(each: WriterFolder, store: Store) -> str:
     if each.about.get("store") != store.key:
         return f"for {each.about.get('store')}"
     left = Tail()
-    left.advance(each, store.position(each.writer))
+    try:
+        left.advance(each, store.position(each.writer))
+    except StoreTrouble:  # said of the store
+        return "records of which the store cannot tell how many are sealed"
     sizes = [record.end - record.start for found in left.records.values() for _, record in found]
     return f"{count(len(sizes), 'record')} ({sum(sizes):,} bytes) not sealed yet"
 

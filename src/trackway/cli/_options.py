@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import time
 from collections.abc import Callable, Iterator
@@ -52,10 +53,21 @@ def opened(home: str | None, store: str | None, *, lift: bool = False) -> Iterat
     from trackway.recording.settings import open_store
 
     live = open_store(store, home=home, lift=lift)
+    _check_home(live)
     try:
         yield live
     finally:
         live.close()
+
+
+def _check_home(live: LiveStore) -> None:
+    """Refuse a home that is a file, or a link to nowhere: one where nothing is recorded yet is not there at all."""
+    from trackway.errors import StoreUnavailable
+
+    path = live.home.path
+    if live.key == live.home.store_key and os.path.lexists(path) and not os.path.isdir(path):  # noqa: PTH112  never raises
+        hint = "move it away, or name another: TRACKWAY_HOME"
+        raise StoreUnavailable(f"the home {path} is no folder", hint=hint, path=path)
 
 
 def there(live: LiveStore, store: str | None) -> None:

@@ -6,6 +6,7 @@ what will surprise somebody one day.
 
 from __future__ import annotations
 
+import errno
 import os
 from collections.abc import Iterator
 from pathlib import Path
@@ -18,6 +19,9 @@ from trackway.store.place import Place
 from trackway.store.segment import SMALLEST
 
 Said = tuple[str, str, str, str]
+
+FULL: Final = frozenset({errno.ENOSPC, errno.EDQUOT})
+"""What a system says where there is no room."""
 
 _LITTLE_SPACE: Final = 200 * 1000 * 1000
 _FEW_FILES: Final = 1000
@@ -35,13 +39,12 @@ _NETWORKS: Final = (
 _ELSEWHERE: Final = "or name another place: TRACKWAY_HOME"
 
 
-def home_place(home: Home) -> Iterator[Said]:
+def home_place(home: Home, found: Place) -> Iterator[Said]:
     """The home's disk, and what this process may do."""
     where = str(home.path)
     real = os.path.realpath(home.path)
     if home.path.is_symlink():
         yield "note", f"the home is a link and leads to {real}", where, "a recorder stays where it led when it began"
-    found = places.look_at(home.path)
     yield from _room(found, "home", where)
     yield from _writing(found, where)
     yield from _kind(found, "home", where)
@@ -82,7 +85,8 @@ def _writing(found: Place, where: str) -> Iterator[Said]:
         return
     if found.refused is not None:
         said = f"nothing can be written into the home: {found.refused.strerror}"
-        yield "problem", said, where, f"see its owner, mode and disk, {_ELSEWHERE}"
+        do = "make room" if found.refused.errno in FULL else "see its owner, mode and disk"
+        yield "problem", said, where, f"{do}, {_ELSEWHERE}"
         return
     if found.locks is False:
         said = "there are no locks here: which process lives cannot be told, what dead ones left is not adopted"

@@ -1,10 +1,17 @@
-"""Is the store's file sound: SQLite's own check, the layout number, and how much is in it. Reads only."""
+"""Is the store's file sound: SQLite's own check, the layout number, and how much is in it; and is a journal whole.
+
+Reads only.
+"""
 
 from __future__ import annotations
 
+import contextlib
 from typing import Final, NamedTuple
 
+from trackway.store import record, tail
+from trackway.store.record import SEGMENT_HEADER, Position
 from trackway.store.sqlite import SqliteStore
+from trackway.store.tail import Piece, WriterFolder
 
 _COUNTS: Final = """
     SELECT (SELECT count(*) FROM episodes), (SELECT coalesce(sum(n_events), 0) FROM episodes),
@@ -30,6 +37,19 @@ def missing(store: SqliteStore) -> list[tuple[str, int]]:
     if not any(name == "missing" for _, name, *_ in rows("PRAGMA table_info(writers)", ())):  # an older layout
         return []
     return [(str(writer), int(number)) for writer, number in rows(_MISSING, ())]
+
+
+def damaged(dead: WriterFolder, sealed: Position) -> list[int]:
+    """The sizes of the stretches of a dead writer's journal that are no records, but for what it was still writing."""
+    found: list[int] = []
+    for activation, path, size, _ in tail.segments(dead.folder):
+        start = sealed.offset if activation == sealed.activation else SEGMENT_HEADER
+        if activation < sealed.activation or start >= size:
+            continue
+        with contextlib.suppress(FileNotFoundError):  # sealed and unlinked in this moment
+            body = tail.read(Piece(activation, path, start, size))
+            found += [each.end - each.start for each in record.scan(body, start).damage if not each.torn]
+    return found
 
 
 def checkup(store: SqliteStore) -> Checkup | None:
