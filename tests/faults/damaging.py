@@ -20,6 +20,7 @@ from trackway.testing.contract import bare
 SOUND = "sound"
 FOUND = "found"
 WRONG = "wrong"
+OLDER = "older"
 
 
 class Home(NamedTuple):
@@ -82,6 +83,26 @@ def verdict(home: Path, truth: Home) -> tuple[str, int]:
     return said, readable
 
 
+def moment(home: Path, truth: Home) -> str:
+    """As verdict, but an earlier state of the home will do: each episode that is there begins as it was recorded."""
+    older = False
+    with trackway.open_store(home=home) as store:
+        listed = _asked(lambda: {each.id: each for each in store.episodes()})
+        if listed is None:
+            return FOUND
+        for name, summary in listed.items():
+            read = _asked(lambda name=name: bare(store.events(name)))
+            if read is None:
+                return FOUND
+            events = truth.events.get(name, [])
+            if read != events[: len(read)] or len(read) != summary.n_events:
+                return f"{WRONG}: the events of {name}"
+            if len(read) == len(events) and summary != truth.summaries[name]:
+                return f"{WRONG}: the summary of {name}"
+            older |= len(read) < len(events)
+    return OLDER if older or len(listed) < len(truth.events) else SOUND
+
+
 def _asked(question) -> Any:
     """The answer; None where trackway refuses to give one. Any other exception is a defect, and goes on."""
     try:
@@ -109,11 +130,25 @@ def copied(home: Path, to: Path) -> Path:
 
 def command(*args: object) -> tuple[int, str]:
     """What a command answers: its exit code and everything it says; a traceback fails the test."""
+    code, said, talk = answered(*args)
+    return code, said + talk
+
+
+def answered(*args: object) -> tuple[int, str, str]:
+    """The same, with stdout and stderr apart."""
     answer = CliRunner().invoke(main, [str(each) for each in args])
     if answer.exception is not None and not isinstance(answer.exception, SystemExit):
         raise answer.exception
     assert "Traceback" not in answer.output, answer.output
-    return answer.exit_code, answer.output
+    return answer.exit_code, answer.stdout, answer.stderr
+
+
+def is_clear(said: str, talk: str) -> bool:
+    """Whether a "no" explains itself: a report that names problems, or one line on stderr with what to do."""
+    if any(line.startswith("✗") for line in said.splitlines()):
+        return True
+    lines = talk.splitlines()
+    return len(lines) == 1 and lines[0].startswith("trackway: ") and "(hint: " in lines[0]
 
 
 def digest(path: Path) -> str:
