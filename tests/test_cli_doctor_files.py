@@ -213,3 +213,37 @@ def test_a_stopped_holder_is_named_once(recorded):
         holder.communicate()
     assert [f"process {holder.pid} holds seal.lock" in each for each in found["problem"]] == [True]
     assert any("ended and left 50 records" in each for each in found["note"])
+
+
+@pytest.mark.parametrize("waiting", [False, True], ids=["all sealed", "one recording"])
+def test_a_summary_that_cannot_be_read_hides_no_other_episode(recorded, waiting):
+    """The others are listed, how many are not is said with what to do; that mends it."""
+    change(recorded, "UPDATE episodes SET summary = x'ff' WHERE task = 't7'")
+    recorder = Recorder(recorded)
+    if waiting:
+        recorder._wake = recorder._journal._wake = lambda: None  # no keeper: all of it stays in the journal
+        recorder.start("goes on").user("go")
+    for words in (["ls", "--json"], ["ls", "--ids"], ["ls", "--limit", "0"], ["ls", "--limit", "25"]):
+        answer = ask(*words)
+        assert answer.exit_code == 1, answer.output
+        assert answer.stderr.count("1 of the episodes cannot be listed") == 1
+        assert "trackway verify --fix" in answer.stderr
+        if "--json" in words:
+            assert len(json.loads(answer.stdout)) == 29 + waiting
+        if "--ids" in words:
+            assert len(answer.stdout.split()) == 29 + waiting
+    found = findings(code=1)
+    assert ["1 of the episodes cannot be listed" in each for each in found["problem"]] == [True]
+    assert any("1 episode running" in each for each in found["ok"]) is waiting
+    recorder.close()
+    assert ask("verify", "--fix").exit_code == 0
+    assert len(json.loads(ask("ls", "--json").stdout)) == 30 + waiting
+    assert findings(code=0)["problem"] == []
+
+
+def test_where_no_summary_can_be_read_nobody_is_told_that_nothing_is_recorded(recorded):
+    """An empty list is not an empty store."""
+    change(recorded, "UPDATE episodes SET summary = x'ff'")
+    answer = ask("ls")
+    assert (answer.exit_code, "nothing is recorded" in answer.output) == (1, False)
+    assert "30 of the episodes cannot be listed" in answer.stderr

@@ -135,7 +135,7 @@ def test_a_summary_that_cannot_be_read_is_said(home: Path) -> None:
     connection.close()
     answer = CliRunner().invoke(main, ["ls"])
 
-    assert (answer.exit_code, "trackway verify names it" in answer.stderr) == (1, True)
+    assert (answer.exit_code, "trackway verify --fix makes" in answer.stderr) == (1, True)
     assert CliRunner().invoke(main, ["verify", "--fix"]).exit_code == 0
     assert "t" in CliRunner().invoke(main, ["ls"]).stdout
 

@@ -21,13 +21,13 @@ from trackway.cli._journals import adopted, journals, kept_aside
 from trackway.cli._options import version
 from trackway.cli._place import FULL, home_place, store_place
 from trackway.cli._text import count
-from trackway.errors import BadSetting, StoreUnavailable, TrackwayError
+from trackway.errors import BadSetting, StoreDamaged, StoreUnavailable, TrackwayError
 from trackway.recording import settings, settings_file
 from trackway.store import place as places
 from trackway.store.base import Store
 from trackway.store.checkup import checkup
 from trackway.store.home import Home
-from trackway.store.live import LiveStore
+from trackway.store.live import LiveStore, readable
 from trackway.store.sqlite import SqliteStore
 
 _PACKAGES: Final = ("msgspec", "zstandard", "blake3", "xxhash", "click", "rich")
@@ -195,7 +195,8 @@ def _store(store: Store, home: Home) -> Iterator[Finding]:
 def _episodes(home: Home, store: Store) -> Iterator[Finding]:
     states: Counter[str] = Counter()
     now, newest = time.time_ns(), 0
-    for summary in LiveStore(home, store).episodes():
+    damage: list[StoreDamaged] = []
+    for summary in readable(LiveStore(home, store).episodes(), damage):
         states[summary.state or ""] += 1
         states["lossy"] += summary.lost > 0
         states["ahead"] += is_ahead(summary.last_at, now)
@@ -209,3 +210,5 @@ def _episodes(home: Home, store: Store) -> Iterator[Finding]:
     if states["lossy"]:
         said = f"{count(states['lossy'], 'episode')} with events that could not be kept"
         yield Finding("note", said, do="trackway ls says how many were lost beside each")
+    if damage:
+        raise damage[0]

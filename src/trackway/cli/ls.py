@@ -15,6 +15,7 @@ from trackway.store.base import SORTS, Query
 
 if TYPE_CHECKING:
     from trackway.cli._print import Span
+    from trackway.errors import StoreDamaged
     from trackway.schema.episode import EpisodeSummary
     from trackway.store.live import LiveStore
 
@@ -63,34 +64,45 @@ def ls(
 ) -> None:
     """List episodes, the newest first."""
     query = Query(newest_first=(filters["sort"] != "task") != reverse, **filters)
+    damage: list[StoreDamaged] = []
     with opened(home, store) as live:
         if as_json:
             from trackway.cli._print import write_array
             from trackway.schema.view import dumps, summary_fields
 
-            found = _found(live, query, state, limit or None)
+            found = _found(live, query, state, limit or None, damage=damage)
             write_array(dumps(summary_fields(each)) for each in found)
         elif ids:
-            for each in _found(live, query, state, limit or None):
+            for each in _found(live, query, state, limit or None, damage=damage):
                 click.echo(each.id)
         else:
-            _table(live, query, state, _DEFAULT_LIMIT if limit is None else limit, utc=utc)
+            _table(live, query, state, _DEFAULT_LIMIT if limit is None else limit, utc=utc, damage=damage)
+    if damage:  # one that cannot be read hides none of the others
+        raise damage[0]
 
 
-def _found(live: LiveStore, query: Query, state: str | None, limit: int | None) -> Iterator[EpisodeSummary]:
+def _found(
+    live: LiveStore, query: Query, state: str | None, limit: int | None, *, damage: list[StoreDamaged]
+) -> Iterator[EpisodeSummary]:
     """What matches. The state is known of a summary only once it is read, so the limit counts after it."""
     import msgspec
 
+    from trackway.store.live import readable
+
     if state is None:
-        return live.episodes(msgspec.structs.replace(query, limit=limit))
-    return itertools.islice((each for each in live.episodes(query) if each.state == state), limit)
+        return readable(live.episodes(msgspec.structs.replace(query, limit=limit)), damage)
+    return itertools.islice((each for each in readable(live.episodes(query), damage) if each.state == state), limit)
 
 
-def _table(live: LiveStore, query: Query, state: str | None, limit: int, *, utc: bool) -> None:
+def _table(
+    live: LiveStore, query: Query, state: str | None, limit: int, *, utc: bool, damage: list[StoreDamaged]
+) -> None:
     from trackway.cli._print import Column, Screen, talk
 
-    found = list(_found(live, query, state, limit + _COUNTED + 1 if limit else None))
+    found = list(_found(live, query, state, limit + _COUNTED + 1 if limit else None, damage=damage))
     shown = found[:limit] if limit else found
+    if not shown and damage:
+        return
     if not shown:
         talk(_nothing(live, query, state))
         return

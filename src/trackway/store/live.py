@@ -31,6 +31,14 @@ from trackway.store.unsealed import blobs_in, parts_or_stored, with_parts
 _FOLLOW_EVERY = 0.1
 
 
+def readable(found: Iterable[EpisodeSummary], damage: list[StoreDamaged]) -> Iterator[EpisodeSummary]:
+    """The summaries that come before it is said that others cannot be read; that is put into the list."""
+    try:
+        yield from found
+    except StoreDamaged as error:
+        damage.append(error)
+
+
 class LiveStore:
     """Reads like any store; ``state`` of its summaries is filled in."""
 
@@ -96,26 +104,36 @@ class LiveStore:
             for each in self.store.episodes(query):
                 yield self._with_state(each)
             return
-        stored, among = self._first_of(query, waiting)
+        damage: list[StoreDamaged] = []
+        stored, among = self._first_of(query, waiting, damage)
         found = [each for each in stored if each.id not in waiting]
         for episode_id in among:
-            with contextlib.suppress(EpisodeNotFound):  # pruned, and what came late for it is all there is
+            try:
                 found += [each for each in [self._folded(episode_id)] if query.takes(each)]
+            except EpisodeNotFound:  # pruned, and what came late for it is all there is
+                continue
+            except StoreDamaged as error:
+                damage.append(error)
         for each in query.ordered(found):
             yield self._with_state(each)
+        if damage:  # told behind all that can be read, as the store does
+            raise damage[0]
 
-    def _first_of(self, query: Query, waiting: set[str]) -> tuple[list[EpisodeSummary], set[str]]:
+    def _first_of(
+        self, query: Query, waiting: set[str], damage: list[StoreDamaged]
+    ) -> tuple[list[EpisodeSummary], set[str]]:
         """Stored summaries, and those that wait: all that may be among the first of what is asked for."""
         if query.limit is not None and _is_by_start(query):
             # When an episode started never changes, so thousands that wait need not be put together to show a few.
-            stored = list(self.store.episodes(query))
+            stored = list(readable(self.store.episodes(query), damage))
             starts = {each.id: each.started_at for each in stored if each.started_at is not None} | self._starts()
             if len(starts) >= query.limit:
                 by_start = sorted(starts, key=lambda each: (starts[each], each), reverse=query.newest_first)
                 first = set(by_start[: query.limit])
                 return [each for each in stored if each.id in first], first & waiting
         more = None if query.limit is None else query.limit + len(waiting)
-        return list(self.store.episodes(msgspec.structs.replace(query, limit=more))), waiting
+        found = self.store.episodes(msgspec.structs.replace(query, limit=more))
+        return list(readable(found, damage)), waiting
 
     def _starts(self) -> dict[str, int]:
         """When the episodes began whose start is in a journal."""

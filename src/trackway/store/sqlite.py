@@ -109,12 +109,16 @@ class SqliteStore(SqliteFile):
         return reached(writer, rows[0]).position if rows else record.START
 
     def episodes(self, query: Query = ALL) -> Iterator[EpisodeSummary]:
-        """The summaries that match, in the order asked for."""
+        """The summaries that match, in the order asked for; one that cannot be read is told behind all others."""
         newest = select_among_newest(query)
         rows = [] if newest is None else self._ask(*newest)
         if newest is None or len(rows) < (query.limit or 0):
             rows = self._ask(*select_summaries(query))
-        yield from as_asked(query, (decode_summary(body) for (body,) in rows))
+        unreadable: list[StoreDamaged] = []
+        yield from as_asked(query, _readable(rows, unreadable))
+        if unreadable:
+            said = f"{len(unreadable):,} of the episodes cannot be listed: {unreadable[0].message}"
+            raise StoreDamaged(said, hint="trackway verify --fix makes summaries again from their events")
 
     def find(self, ref: str) -> list[str]:
         """The ids that a whole id, prefix, suffix or ``last`` names; at most ten of each."""
@@ -221,6 +225,16 @@ class SqliteStore(SqliteFile):
 
     def _fetch(self, digest: bytes) -> Iterator[bytes]:
         return sqlite_blobs.fetch(self._rows, self._packer, digest)
+
+
+def _readable(rows: Iterable[tuple[bytes]], unreadable: list[StoreDamaged]) -> Iterator[EpisodeSummary]:
+    for (body,) in rows:
+        try:
+            summary = decode_summary(body)
+        except StoreDamaged as error:
+            unreadable.append(error)
+        else:
+            yield summary
 
 
 def _of(episode_id: str, summary: EpisodeSummary) -> EpisodeSummary:

@@ -37,7 +37,7 @@ def without_sum(stored: bytes) -> bytes:
 
 
 def _no_summary(why: str) -> StoreDamaged:
-    hint = "trackway verify names it, and --fix makes it again from its events"
+    hint = "trackway verify --fix makes it again from its events"
     return StoreDamaged(f"the summary of an episode cannot be read: {why}", hint=hint)
 
 
