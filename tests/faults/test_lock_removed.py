@@ -22,6 +22,7 @@ from trackway.store.large import FileContent, Payload
 from trackway.store.restore import restore
 
 ROUNDS, EACH = 4, 20
+OLD = 22
 ALL = list(range(ROUNDS * EACH))
 _ADOPT = "import sys, trackway; recorder = trackway.Recorder(sys.argv[1]); recorder.flush(); recorder.close()"
 
@@ -197,9 +198,10 @@ def recorded_while_put_back(folder, journal):
     episode = recorder.start("interrupted")
     recorder._keeper.stop()
     numbers = iter(range(10_000))
-    said = []
+    said, empty = [], []
 
     def record(*_):
+        empty.extend(each.name for each in home.glob("journals/*/*.seg") if not each.read_bytes().strip(b"\0"))
         said.append(next(numbers))
         episode.user(str(said[-1]))
 
@@ -221,7 +223,7 @@ def recorded_while_put_back(folder, journal):
     sys.setprofile(None)
     recorder.flush()
     recorder.close()
-    return {"said": said, "heard": heard(home, episode.id), "lost": episode.lost}
+    return {"said": said, "heard": heard(home, episode.id), "lost": episode.lost, "empty": empty}
 
 
 @pytest.mark.parametrize("journal", ["mmap", "append"])
@@ -234,3 +236,33 @@ def test_a_handler_that_records_while_the_journal_is_put_back(tmp_path, tell, jo
     assert len(found["said"]) > 10
     assert found["heard"] == found["said"]
     assert found["lost"] == 0
+    assert found["empty"] == []  # a sealer that finds it in that moment would take it for sealed
+
+
+def without_an_old_segment(folder):
+    """Sealing is held up for longer than finished files are held; then the oldest one is removed."""
+    home = folder / "home"
+    recorder = trackway.Recorder(home)
+    with nobody_seals(home):
+        episode = recorder.start("held up")
+        say(episode, ALL)
+        while recorder._journal._activations < OLD:
+            episode.text("x" * 7_000_000)
+            recorder._journal.sync()
+        min(home.glob("journals/*/*.seg")).unlink()
+        say(episode, ALL)
+    recorder.flush()
+    recorder.close()
+    doctor = CliRunner().invoke(main, ["doctor", "--home", str(home)])
+    return {"heard": heard(home, episode.id), "doctor": doctor.output}
+
+
+@pytest.mark.promise("journal removed", "a file nobody holds any more: said and counted by doctor, the rest is sealed")
+def test_an_old_segment_that_is_removed(tmp_path):
+    """What is gone for good does not hold up what is there."""
+    played = play(without_an_old_segment, tmp_path)
+
+    assert played.value["heard"] == ALL
+    assert sum("bytes of events that waited to be sealed are gone" in each for each in played.lines()) == 1
+    assert len(played.lines()) == 1
+    assert f"{len(ALL) + 1} events of writer" in played.value["doctor"]

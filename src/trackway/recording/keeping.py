@@ -13,6 +13,7 @@ from typing import Any, Final
 from trackway.errors import JournalRemoved, RecorderClosed, TrackwayError
 from trackway.recording.losses import Losses
 from trackway.schema import ids
+from trackway.schema.outside import is_thrown_in
 from trackway.store.base import Store
 from trackway.store.journal import Journal
 from trackway.store.keeper import Keeper
@@ -97,7 +98,15 @@ class Keeping:
 
     def _seal_all(self) -> Sealed:
         """The dead first: what they recorded came before."""
-        return self._sealer.adopt(self._journal.writer).plus(self._sealer.seal_all(self._journal))
+        done = self._sealer.adopt(self._journal.writer)
+        for _ in range(_TRIES - 1):
+            try:
+                return done.plus(self._sealer.seal_all(self._journal))
+            except FileNotFoundError as error:  # removed since we looked, by one that sealed it and took us for dead
+                if is_thrown_in(error):
+                    raise
+                self._put_back()
+        return done.plus(self._sealer.seal_all(self._journal))
 
     def close(self) -> None:
         """Seal everything, remove the journal, let go of the store. Events after this are misuse."""

@@ -15,6 +15,7 @@ from typing import Any, Final, NamedTuple
 from trackway.schema.outside import is_thrown_in
 from trackway.store import system
 from trackway.store.home import Home, JournalFolder
+from trackway.store.segment import HIDDEN
 
 _TRIES: Final = 5
 
@@ -102,7 +103,7 @@ def remove_folder(folder: JournalFolder) -> None:
     """Unlink a journal's files and its folder."""
     for path in folder.segments():
         path.unlink(missing_ok=True)
-    for path in (folder.about, folder.lock):
+    for path in (*folder.path.glob(f"*{HIDDEN}"), folder.about, folder.lock):
         path.unlink(missing_ok=True)
     try:
         folder.path.rmdir()

@@ -20,7 +20,7 @@ from trackway.store.journal_files import Finished
 from trackway.store.record import SEGMENT_HEADER, Position
 from trackway.store.segment import Segment
 
-_TRIES: Final = 5
+_TRIES: Final = 20  # each costs little, and there may be several who sweep
 
 
 class Restored(NamedTuple):
@@ -55,7 +55,8 @@ def restore(journal: Journal) -> Restored | None:
 def _restored(journal: Journal) -> Restored | None:
     held = journal._claim  # noqa: SLF001
     assert held is not None
-    if system.has_a_name(held.descriptor) and not system.is_named(held.descriptor, held.folder.lock):
+    # In this order: a lock that is removed between the two looks was not moved.
+    if not system.is_named(held.descriptor, held.folder.lock) and system.has_a_name(held.descriptor):
         journal.release()
         return Restored(moved=True)
     try:

@@ -19,6 +19,8 @@ from trackway.store.record import RECORD_HEADER, SEGMENT_HEADER, pack_header
 
 SMALLEST: Final = 256 << 10
 LARGEST: Final = 8 << 20
+HIDDEN: Final = ".new"
+"""How the name of a file ends that is being put back: a sealer that finds it by its own name finds all of it."""
 _PADDING: Final = tuple(b"\0" * each for each in range(8))
 
 
@@ -151,8 +153,15 @@ class MappedSegment:
     def put_back(self) -> None:
         """Make the file anew where its name was, with all that was put into it."""
         held = self.content()
-        anew = MappedSegment(self.path, self.size)
-        anew._map[: len(held)] = held
+        hidden = _hidden(self.path)
+        anew = MappedSegment(hidden, self.size)
+        try:
+            anew._map[: len(held)] = held
+            hidden.rename(self.path)
+        except BaseException:
+            anew.close()
+            hidden.unlink(missing_ok=True)
+            raise
         self.close()
         self._descriptor, self._map = anew._descriptor, anew._map
 
@@ -240,12 +249,14 @@ class AppendedSegment:
     def put_back(self) -> None:
         """Make the file anew where its name was, with all that was put into it."""
         held = self.content()
-        anew = AppendedSegment(self.path, self.size)
+        hidden = _hidden(self.path)
+        anew = AppendedSegment(hidden, self.size)
         try:
             anew._write_all(held)
+            hidden.rename(self.path)
         except BaseException:
             anew.close()
-            self.path.unlink(missing_ok=True)
+            hidden.unlink(missing_ok=True)
             raise
         self.close()
         self._descriptor = anew._descriptor
@@ -261,3 +272,9 @@ def _shorten(descriptor: int, end: int) -> None:
     """Where that is refused, or the file closed, the bytes stay: parts without an event, which nobody takes for one."""
     with contextlib.suppress(OSError):
         os.ftruncate(descriptor, end)
+
+
+def _hidden(path: Path) -> Path:
+    hidden = path.with_suffix(HIDDEN)
+    hidden.unlink(missing_ok=True)
+    return hidden
