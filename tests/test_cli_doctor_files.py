@@ -121,22 +121,26 @@ def test_a_folder_in_the_place_of_a_lock(recorded, name):
     assert [f"{name} is a folder" in each for each in findings(code=1)["problem"]] == [True]
 
 
-def test_a_home_that_nobody_may_look_into():
+@pytest.mark.parametrize("below", ["", "trackway"])
+def test_a_home_that_nobody_may_look_into(below):
     """One line about the home, and what to do; not a word of a key that may not even be there."""
     place = Path(tempfile.mkdtemp(prefix="trackway-doctor-"))
     try:
         if os.getuid() == 0:
             os.chown(place, 65534, 65534)
         place.chmod(0)
-        asked = [sys.executable, "-c", ANYBODY, str(place)]
+        asked = [sys.executable, "-c", ANYBODY, str(place / below)]
         answer = subprocess.run(asked, check=False, capture_output=True, text=True, cwd="/")
     finally:
         place.chmod(0o700)
         place.rmdir()
     assert (answer.returncode, answer.stderr) == (1, "")
     [problem] = [each for each in json.loads(answer.stdout)["findings"] if each["level"] == "problem"]
-    assert problem["what"] == "the home cannot be looked into (mode 000)"
-    assert f"chmod 700 {place}" in problem["do"]
+    if below:
+        assert problem["what"] == "the home cannot be looked at: Permission denied"
+    else:
+        assert problem["what"] == "the home cannot be looked into (mode 000)"
+        assert f"chmod 700 {place}" in problem["do"]
 
 
 @pytest.mark.parametrize("kind", ["file", "loop", "nowhere"])

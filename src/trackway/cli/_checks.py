@@ -76,7 +76,8 @@ def findings(home: str | None, store: str | None, *, fix: bool) -> Iterator[Find
 def _is_there(home: Home) -> bool:
     """Whether there is anything to be said of what is in the home; one that is not made yet has nothing wrong in it."""
     if not os.path.lexists(home.path):
-        return not any(each.exists() and not each.is_dir() for each in home.path.parents)
+        above = next(each for each in home.path.parents if os.path.exists(each))  # noqa: PTH110  never raises
+        return above.is_dir() and os.access(above, os.X_OK)
     return home.path.is_dir() and os.access(home.path, os.R_OK | os.X_OK)
 
 

@@ -30,10 +30,9 @@ _AHEAD: Final = 3600 * 10**9
 
 def files(home: Home, store: Store) -> Iterator[Said]:
     """The small files that everything else rests on."""
-    for folder in (home.journals, home.quarantine):
+    for folder, so in ((home.journals, "nothing can be recorded"), (home.quarantine, "nothing can be put aside")):
         if os.path.lexists(folder) and not folder.is_dir():
-            said = f"{folder.name} is no folder: what is recorded is lost, or cannot be put aside"
-            yield "problem", said, str(folder), "move it away; the next recording makes the folder"
+            yield "problem", f"{folder.name} is no folder: {so}", str(folder), "move it away; it is made when needed"
     for lock in locks_of(home, store):
         yield from _lock(lock)
     if home.key.exists():
