@@ -93,9 +93,9 @@ CREATE INDEX tags_of_episode ON episode_tags (episode);
 """
 
 # 3: a flipped bit is never taken for truth. Positions and summaries carry a checksum, and those of frames and tail
-# rows are seeded with their place from now on (frames.BOUND); how many of a writer's events came is counted. A process of
-# an older release that has the store open does not look at its number again, and would take what it cannot read for
-# damage: the column it looks for first is gone, so it waits, with everything in its journal.
+# rows are seeded with their place from now on (frames.BOUND); how many of a writer's events came is counted.
+# A process of an older release that has the store open does not look at its number again, and would take what it cannot
+# read for damage: the column it looks for first is gone, so it waits, with everything in its journal.
 _M003: Final = """
 ALTER TABLE writers RENAME COLUMN activation TO segment;
 ALTER TABLE writers ADD COLUMN events INTEGER;

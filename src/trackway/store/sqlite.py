@@ -27,7 +27,8 @@ from trackway.store.record import Position
 from trackway.store.sqlite_drop import Dropping
 from trackway.store.sqlite_file import SqliteFile
 from trackway.store.sqlite_query import as_asked, select_among_newest, select_summaries
-from trackway.store.sqlite_seal import Sealing, decode_summary
+from trackway.store.sqlite_seal import Sealing
+from trackway.store.summaries import decode_summary
 from trackway.store.sums import reached
 
 _WRITER = "SELECT * FROM writers WHERE writer = ?"

@@ -13,13 +13,11 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from typing import Final, NamedTuple
 
-import msgspec
-
 from trackway.errors import StoreDamaged, StoreTrouble
 from trackway.schema import ids
 from trackway.schema.brief import Brief, briefs_of
 from trackway.schema.canonical import digest_of
-from trackway.schema.codec import BLOBS, Encoded, decode, decode_array, encode_fast, exact, exact_hook
+from trackway.schema.codec import BLOBS, Encoded, decode, decode_array
 from trackway.schema.episode import EpisodeSummary, Fold
 from trackway.schema.events import Event, FileChange, Unknown
 from trackway.schema.version import SCHEMA
@@ -41,12 +39,11 @@ from trackway.store.frames import (
 from trackway.store.payloads import APART, left_out, references, take_apart
 from trackway.store.record import EPISODE, PLAIN_EVENT, Position, RawRecord, Record
 from trackway.store.sqlite_drop import check_not_dropped
-from trackway.store.sums import Reached, reached, sum_of, with_sum, without_sum
+from trackway.store.summaries import columns_of, decode_summary, encode_summary, text_of
+from trackway.store.sums import Reached, reached, sum_of
 
 _AT_ONCE: Final = 10_000
 """Imported events that are held before they are written, all in the one transaction."""
-
-_decode_summary = msgspec.msgpack.Decoder(EpisodeSummary).decode
 
 _WRITER = "SELECT * FROM writers WHERE writer = ?"
 _SET_POSITION = """
@@ -317,49 +314,3 @@ def word_id(connection: sqlite3.Connection, word: str) -> int:
     """The number of a word; a new one is added."""
     row = connection.execute(_WORD, (text_of(word),)).fetchone()
     return int(row[0]) if row else connection.execute(_ADD_WORD, (text_of(word),)).lastrowid or 0
-
-
-def columns_of(summary: EpisodeSummary) -> tuple[str | int | float | None, ...]:
-    """What is searched and sorted by, from ``started_at`` to ``n_steps``."""
-    times = map(_int64, (summary.started_at, summary.ended_at))
-    said = (summary.task, summary.variant, summary.agent, summary.model, summary.outcome)
-    texts = (None if each is None else text_of(each) for each in said)
-    return (*times, *texts, summary.score, summary.n_events, summary.n_steps)
-
-
-def text_of(value: str) -> str:
-    """Text as SQL can hold it: for searching only, the exact one is in the summary."""
-    return value.encode("utf-8", "replace").decode()
-
-
-def _int64(value: int | None) -> int | None:
-    """A number as SQL can hold it: for sorting only, the exact one is in the summary."""
-    return None if value is None else max(-(2**63), min(value, 2**63 - 1))
-
-
-def encode_summary(summary: EpisodeSummary) -> bytes:
-    """A summary's bytes, exact, with their checksum."""
-    try:
-        return with_sum(encode_fast(summary))
-    except (UnicodeEncodeError, OverflowError):
-        return with_sum(encode_fast(exact(msgspec.to_builtins(summary, builtin_types=(bytes,)))))
-
-
-def decode_summary(stored: bytes) -> EpisodeSummary:
-    """The summary back."""
-    body = without_sum(stored)
-    try:
-        return _decode_summary(body)
-    except msgspec.ValidationError:
-        pass
-    except (msgspec.DecodeError, TypeError, ValueError) as error:
-        raise _no_summary(error) from error
-    try:
-        return msgspec.convert(msgspec.msgpack.decode(body, ext_hook=exact_hook), EpisodeSummary)
-    except (msgspec.MsgspecError, ValueError, TypeError) as error:
-        raise _no_summary(error) from error
-
-
-def _no_summary(error: Exception) -> StoreDamaged:
-    hint = "trackway verify names it, and --fix makes it again from its events"
-    return StoreDamaged(f"the summary of an episode cannot be read: {error}", hint=hint)

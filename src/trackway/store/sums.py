@@ -27,16 +27,17 @@ def with_sum(body: bytes) -> bytes:
 def without_sum(stored: bytes) -> bytes:
     """The bytes again; raises ``StoreDamaged`` where they are others."""
     if type(stored) is not bytes:
-        raise _no_summary("it is no bytes")
+        raise no_summary("it is no bytes")
     if not stored.startswith(_MARK):
         return stored
     body = stored[_START:]
     if xxh3_64_intdigest(body).to_bytes(_SUM, "little") != stored[1:_START]:
-        raise _no_summary("its checksum does not hold")
+        raise no_summary("its checksum does not hold")
     return body
 
 
-def _no_summary(why: str) -> StoreDamaged:
+def no_summary(why: str) -> StoreDamaged:
+    """Why a summary cannot be read, and what to do."""
     hint = "trackway verify --fix makes it again from its events"
     return StoreDamaged(f"the summary of an episode cannot be read: {why}", hint=hint)
 

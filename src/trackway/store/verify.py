@@ -18,7 +18,8 @@ from trackway.store.home import Home
 from trackway.store.positions import find_again
 from trackway.store.progress import Progress, silent
 from trackway.store.sqlite import SqliteStore
-from trackway.store.sqlite_seal import ADD_TAG, ADD_TOOL, SET_EPISODE, encode_summary, word_id
+from trackway.store.sqlite_seal import ADD_TAG, ADD_TOOL, SET_EPISODE, word_id
+from trackway.store.summaries import encode_summary
 from trackway.store.sums import reached
 from trackway.store.verify_blobs import look_at_blobs
 from trackway.store.verify_episode import Damage, Derived, Examination, Examined

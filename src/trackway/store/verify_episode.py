@@ -21,7 +21,8 @@ from trackway.schema.events import EpisodeStart, Event, FileChange
 from trackway.store.frames import Frame, believed
 from trackway.store.payloads import left_out, put_together, references
 from trackway.store.sqlite import SqliteStore
-from trackway.store.sqlite_seal import columns_of, decode_summary, encode_summary, file_digests, text_of
+from trackway.store.sqlite_seal import file_digests
+from trackway.store.summaries import columns_of, decode_summary, encode_summary, text_of
 
 _ROW: Final = """
     SELECT uuid, next_seq, tail_bytes, tail_events, started_at, ended_at, task, variant, agent, model, outcome, score,
