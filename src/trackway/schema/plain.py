@@ -162,7 +162,10 @@ def text_of(value: object) -> str:
     if isinstance(value, (bytes, bytearray)):
         return bytes(value).decode("utf-8", "surrogateescape")
     made = plain(value)
-    return made if isinstance(made, str) else json_text(made).decode()
+    try:
+        return made if isinstance(made, str) else json_text(made).decode()
+    except MemoryError:
+        return _described(value).decode()
 
 
 # Not ``encode``: where there is no memory for its answer, that one ends the process instead of raising.
@@ -172,14 +175,15 @@ _encode_json = msgspec.json.Encoder(enc_hook=plain_object).encode_into
 def json_text(value: Any) -> bytes:  # noqa: ANN401
     """JSON of a mapping a caller gave, exact where JSON is: NaN stays NaN, big integers and surrogates survive."""
     try:
-        text = bytearray()
-        _encode_json(value, text)
+        buffer = bytearray()
+        _encode_json(value, buffer)
+        text = bytes(buffer)
     except MemoryError:
         return _described(value)
     except Exception:  # noqa: BLE001  the slow way takes what the fast one refuses
         return _slow_json(value)
     # msgspec writes NaN and infinities as null: where a null stands, the slow way decides which it was.
-    return _slow_json(value) if b"null" in text else bytes(text)
+    return _slow_json(value) if b"null" in text else text
 
 
 def _slow_json(value: Any) -> bytes:  # noqa: ANN401
