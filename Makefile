@@ -14,13 +14,13 @@ demo: ## record an episode and read it back
 
 test: check ## check, then every test
 	@sh scripts/system-tools
-	@$(BIN)/pytest -q -n 2 -rs
+	@$(BIN)/pytest -q -n 2 --dist worksteal -rs
 	@echo "trackway: all checks and tests passed"
 
 faults: ## the fault matrix alone: each promise, and whether it held
 	$(SETUP) dev
 	@sh scripts/system-tools
-	@$(BIN)/pytest -q -n 2 -rs -m promise
+	@$(BIN)/pytest -q -n 2 --dist worksteal -rs -m promise
 
 check: ## formatting, lint, types, layers
 	$(SETUP) dev
