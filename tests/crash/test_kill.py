@@ -30,6 +30,7 @@ def kill_once(home: Path, journal: str, processes: int, luck: random.Random, *, 
     time.sleep(luck.uniform(0.005, 0.12))
     os.killpg(worker.pid, signal.SIGKILL)
     worker.wait()
+    worker.stdout.read()  # ends when the last of the group is gone: one may still be inside a system call
     worker.stdout.close()
     place = Home(home)
     while any(each.alive for each in tail.writers(place)) or any(
