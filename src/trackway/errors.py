@@ -105,3 +105,7 @@ class PackRefused(TrackwayError):
 
 class EventRefused(TrackwayError):
     """An event that cannot be encoded, and why."""
+
+
+class FileRefused(TrackwayError):
+    """A file that cannot be imported, and why; nothing of it was."""

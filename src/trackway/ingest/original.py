@@ -1,0 +1,326 @@
+"""A file as it is read: its bytes up to the size it had when it was opened, as lines, as values, as parts of one value.
+
+Nothing here holds more than one line or one part: files may be larger than memory. A file that is compressed is read
+as what it was before; the bytes that are kept are those on the disk.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import os
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Any, Final, NamedTuple
+
+from trackway.errors import FileRefused
+from trackway.ingest.decoding import encoding_of, text_of_bytes, value_of, values_of
+from trackway.ingest.head import HEAD, Head
+from trackway.ingest.json_parts import parts
+from trackway.ingest.source import Place, Trouble
+
+if TYPE_CHECKING:
+    from gzip import GzipFile
+
+_BLOCK: Final = 1 << 20
+LONGEST: Final = 64 << 20
+"""Bytes of a line, or of a part of a document, that is still read; what is longer is kept with the file, unread."""
+_WHOLE: Final = 32 << 20
+_RATIO: Final = 2000
+_SMALL: Final = 1 << 30
+
+
+class Item(NamedTuple):
+    """A JSON value in a file of lines, where it stands, and the bytes of its line."""
+
+    value: Any
+    place: Place
+    raw: bytes
+
+
+class Part(NamedTuple):
+    """A member of a document: its name, its value, and its number where it is one of a list."""
+
+    key: str
+    number: int | None
+    value: Any
+
+
+class Original:
+    """One file on its way in. ``name`` is what people are told; ``modified`` is when it was last written, in ns."""
+
+    def __init__(self, path: Path, name: str | None = None, size: int | None = None) -> None:
+        self.path = path
+        self.name = name or str(path)
+        stat = path.stat()
+        self.size = stat.st_size if size is None else size
+        self.modified = stat.st_mtime_ns
+        self.companions: dict[Path, Original] = {}
+
+    # --- bytes --------------------------------------------------------------------------------------------------
+
+    def raw_blocks(self) -> Iterator[bytes]:
+        """The bytes on the disk, as far as they go with the size it had."""
+        left = self.size
+        with self.path.open("rb") as file:
+            while left > 0 and (block := file.read(min(_BLOCK, left))):
+                left -= len(block)
+                yield block
+
+    def blocks(self) -> Iterator[bytes]:
+        """The bytes it stands for: uncompressed, and in UTF-8 where a mark says that it is in something else."""
+        blocks = self._uncompressed()
+        first = next(blocks, b"")
+        encoding = encoding_of(first)
+        everything: Iterable[bytes] = _chain(first, blocks)
+        if encoding is not None:
+            everything = _recoded(everything, encoding)
+        elif first.startswith(b"\xef\xbb\xbf"):
+            everything = _chain(first[3:], blocks)
+        yield from everything
+
+    def _uncompressed(self) -> Iterator[bytes]:
+        raw = self.raw_blocks()
+        first = next(raw, b"")
+        if first.startswith(b"\x28\xb5\x2f\xfd"):
+            yield from self._bounded(_unzstd(_chain(first, raw)))
+        elif first.startswith(b"\x1f\x8b"):
+            yield from self._bounded(_ungzip(_chain(first, raw)))
+        else:
+            yield from _chain(first, raw)
+
+    def _bounded(self, blocks: Iterator[bytes]) -> Iterator[bytes]:
+        """A file that grows out of all proportion is meant to do harm."""
+        most, done = max(self.size * _RATIO, _SMALL), 0
+        try:
+            for block in blocks:
+                done += len(block)
+                if done > most:
+                    said = f"{self.name}: {self.size:,} bytes become more than {most:,}"
+                    raise FileRefused(said, hint="uncompress it yourself if you trust it", path=self.name)
+                yield block
+        except (OSError, EOFError, ValueError) as error:
+            raise FileRefused(
+                f"{self.name} is compressed, and cannot be read to its end: {error}", path=self.name
+            ) from error
+
+    def head(self) -> Head:
+        """Its beginning, for whoever says what it is."""
+        body = b""
+        with contextlib.suppress(FileRefused):
+            for block in self.blocks():
+                body += block
+                if len(body) >= HEAD:
+                    break
+        return Head(self.name, body[:HEAD], self.path, is_whole=len(body) < HEAD)
+
+    # --- lines --------------------------------------------------------------------------------------------------
+
+    def lines(self) -> Iterator[tuple[Place, bytes | None]]:
+        """Each line that is not blank, without its end; None for one that is too long to be read."""
+        rest, at, number, skipping = b"", 0, 1, False
+        for block in self.blocks():
+            pieces = (rest + block).split(b"\n") if rest else block.split(b"\n")
+            rest = pieces.pop()
+            for piece in pieces:
+                if skipping:
+                    skipping = False
+                elif piece and not piece.isspace():
+                    yield Place(at, number), piece
+                at += len(piece) + 1
+                number += 1
+            if len(rest) > LONGEST:
+                if not skipping:
+                    yield Place(at, number), None
+                skipping, at, rest = True, at + len(rest), b""
+        if rest and not skipping and not rest.isspace():
+            yield Place(at, number), rest
+
+    def items(self) -> Iterator[Item | Trouble]:
+        """The JSON values, line by line, more than one a line if need be; what is none is trouble, and is passed by.
+
+        A file that is one value over many lines is that value.
+        """
+        troubled: list[Trouble] = []
+        found = False
+        for place, line in self.lines():
+            if line is None:
+                yield Trouble(place, f"a line of more than {LONGEST >> 20} MB is kept, and not read")
+                continue
+            try:
+                values = values_of(line)
+            except (ValueError, RecursionError) as error:
+                troubled.append(Trouble(place, _why(line, error)))
+                if found or len(troubled) > 64:  # then it is no single value over many lines
+                    yield from troubled
+                    troubled, found = [], True
+                continue
+            if len(values) > 1:
+                yield Trouble(place, f"{len(values)} values on one line; each was read")
+            if not found and troubled and all(isinstance(each, (dict, list)) for each in values):
+                found = True
+                yield from troubled
+                troubled = []
+            found = found or not troubled
+            yield from (Item(each, place, line) for each in values)
+        if troubled and not found and self.size <= LONGEST:
+            with contextlib.suppress(ValueError, RecursionError):
+                whole = b"".join(self.blocks())
+                yield Item(value_of(whole), Place(0, 1), whole)
+                return
+        yield from troubled
+
+    # --- one document -------------------------------------------------------------------------------------------
+
+    def value(self) -> Any:  # noqa: ANN401  a JSON value is anything
+        """The whole file as one JSON value; raises ``FileRefused`` where it is none, or too large to be held."""
+        if self.size > LONGEST:
+            raise FileRefused(f"{self.name} is one JSON value of {self.size:,} bytes", path=self.name)
+        whole = b"".join(self.blocks())
+        try:
+            return value_of(whole)
+        except (ValueError, RecursionError) as error:
+            raise self.refused(_why(whole, error)) from error
+
+    def members(self, *split: str) -> Iterator[Part]:
+        """The members of a document, in order; of those named in ``split``, each element of the list by itself.
+
+        Of a document that is a list, each element has the key "". May be asked again: the file is read anew.
+        """
+        if self.size <= _WHOLE:
+            yield from _members(self.value(), split)
+            return
+        try:
+            for key, number, raw in parts(self.blocks(), frozenset(split), LONGEST):
+                yield Part(key, number, value_of(raw))
+        except (ValueError, RecursionError) as error:
+            raise self.refused(str(error)) from error
+
+    def refused(self, reason: str) -> FileRefused:
+        """An error that says which file, and why."""
+        return FileRefused(f"{self.name}: {reason}", hint="nothing of it was imported", path=self.name)
+
+    # --- what lies beside it ------------------------------------------------------------------------------------
+
+    def near(self, up: int, *names: str) -> Original | None:
+        """The file ``names`` lead to from the folder ``up`` levels above this file's; None where there is none.
+
+        The names may come from inside a file: none of them may lead anywhere but down. What is opened so is kept too.
+        """
+        folder = self.path.parents[up] if up < len(self.path.parents) else self.path.parent
+        if not all(_is_plain(each) for each in names):
+            return None
+        path = folder.joinpath(*names)
+        if path in self.companions:
+            return self.companions[path]
+        if not path.is_file() or not _is_below(path, folder):
+            return None
+        return self._companion(path)
+
+    def all_near(self, up: int, *names: str, pattern: str) -> list[Original]:
+        """The files of a folder beside it that match, by name."""
+        folder = self.path.parents[up] if up < len(self.path.parents) else self.path.parent
+        if not all(_is_plain(each) for each in names):
+            return []
+        found = sorted(folder.joinpath(*names).glob(pattern))
+        return [
+            self.companions.get(each) or self._companion(each)
+            for each in found
+            if each.is_file() and _is_below(each, folder)
+        ]
+
+    def _companion(self, path: Path) -> Original:
+        shown = os.path.relpath(path, self.path.parent)
+        found = Original(path, os.path.normpath(str(Path(self.name).parent / shown)))
+        self.companions[path] = found
+        return found
+
+
+def _members(value: Any, split: tuple[str, ...]) -> Iterator[Part]:  # noqa: ANN401
+    if isinstance(value, list):
+        yield from (Part("", i, each) for i, each in enumerate(value))
+    elif isinstance(value, dict):
+        for key, each in value.items():
+            if key in split and isinstance(each, list):
+                yield from (Part(key, i, one) for i, one in enumerate(each))
+            else:
+                yield Part(key, None, each)
+
+
+def _why(body: bytes, error: Exception) -> str:
+    if isinstance(error, RecursionError):
+        return "nested too deeply"
+    text = text_of_bytes(body[:4096]).strip()
+    where = getattr(error, "pos", None)
+    if text[:1] not in ("{", "["):
+        return f"no JSON: {text[:40]!r}"
+    ends = where is not None and where >= len(body) - 2
+    return "cut off in the middle of a value" if ends or "Unterminated" in str(error) else f"no JSON: {error}"
+
+
+def _is_plain(name: str) -> bool:
+    return bool(name) and name not in (".", "..") and not any(each in name for each in ("/", "\\", "\0"))
+
+
+def _is_below(path: Path, folder: Path) -> bool:
+    return path.resolve().is_relative_to(folder.resolve())
+
+
+def _chain(first: bytes, blocks: Iterable[bytes]) -> Iterator[bytes]:
+    if first:
+        yield first
+    yield from blocks
+
+
+def _recoded(blocks: Iterable[bytes], encoding: str) -> Iterator[bytes]:
+    import codecs
+
+    decoder = codecs.getincrementaldecoder(encoding)("replace")
+    for block in blocks:
+        yield decoder.decode(block).encode("utf-8", "surrogatepass")
+    yield decoder.decode(b"", final=True).encode("utf-8", "surrogatepass")
+
+
+class _Stream(io.RawIOBase):
+    """Blocks as a file: what decompressors read from."""
+
+    def __init__(self, blocks: Iterator[bytes]) -> None:
+        self._blocks = blocks
+        self._rest = b""
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:  # noqa: ANN401  a writable buffer
+        self._rest = self._rest or next(self._blocks, b"")
+        count = min(len(buffer), len(self._rest))
+        buffer[:count] = self._rest[:count]
+        self._rest = self._rest[count:]
+        return count
+
+
+def _read_all(file: IO[bytes] | GzipFile) -> Iterator[bytes]:
+    while block := file.read(_BLOCK):
+        yield block
+
+
+def _unzstd(blocks: Iterator[bytes]) -> Iterator[bytes]:
+    import zstandard
+
+    stream = zstandard.ZstdDecompressor(max_window_size=1 << 27).stream_reader(
+        io.BufferedReader(_Stream(blocks)), read_across_frames=True
+    )
+    try:
+        yield from _read_all(stream)
+    except zstandard.ZstdError as error:
+        raise ValueError(str(error)) from error
+
+
+def _ungzip(blocks: Iterator[bytes]) -> Iterator[bytes]:
+    import gzip
+    import zlib
+
+    try:
+        yield from _read_all(gzip.GzipFile(fileobj=io.BufferedReader(_Stream(blocks))))
+    except zlib.error as error:
+        raise ValueError(str(error)) from error

@@ -1,0 +1,111 @@
+"""A source's entries → events as they are stored: numbered, linked to what they follow, and encoded.
+
+The same file gives the same events, with the same numbers, under the same writer, on any machine: a writer is named
+after the session and the entry a file begins with. What is known already is told by the entries' keys alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, Final, NamedTuple
+
+from blake3 import blake3
+from msgspec.structs import force_setattr
+
+from trackway.ingest.original import Original
+from trackway.ingest.source import Entry, Place, Source, Trouble
+from trackway.schema.codec import Encoded, encode
+from trackway.schema.events import Event, Native, Note, User
+
+KEY: Final = "key"
+ENTRY: Final = "entry"
+"""What ``native.fields`` holds of an imported entry's first event: what it is known by, and what had no home."""
+
+
+class Found(NamedTuple):
+    """An entry as it is stored: its session, the number that stands for its key, its events, the bytes they name."""
+
+    session: str
+    key: int
+    place: Place
+    events: list[Encoded]
+    contents: tuple[bytes, ...]
+
+
+class _Session:
+    """One episode while its file is read."""
+
+    def __init__(self, writer: str) -> None:
+        self.writer = writer
+        self.n = 0
+        self.at = 0
+        self.turns: dict[str | None, int] = {}
+        self.ends: dict[int, int] = {}
+        self.last: int | None = None
+
+
+def key_of(key: str) -> int:
+    """The number that stands for a key: 63 bits of its hash."""
+    return int.from_bytes(blake3(key.encode("utf-8", "surrogatepass")).digest(8), "little") >> 1
+
+
+def parsed(source: Source, original: Original) -> Iterator[Found | Trouble]:
+    """Everything a file says, entry by entry, each once; what could not be made sense of, where it stands."""
+    sessions: dict[str, _Session] = {}
+    for entry in source.read(original):
+        if isinstance(entry, Trouble):
+            yield entry
+            continue
+        session = sessions.get(entry.session)
+        if session is None:
+            session = sessions[entry.session] = _Session(_writer(source.name, entry))
+        key = key_of(entry.key)
+        if key in session.ends:
+            continue
+        events = _placed(source, entry, session)
+        session.ends[key], session.last = session.n - 1, key
+        yield Found(entry.session, key, entry.place, [encode(each) for each in events], tuple(entry.contents))
+
+
+def _writer(source: str, entry: Entry) -> str:
+    named = f"trackway import\0{source}\0{entry.session}\0{entry.key}"
+    return blake3(named.encode("utf-8", "surrogatepass")).hexdigest(8)
+
+
+def _placed(source: Source, entry: Entry, session: _Session) -> list[Event]:
+    """The entry's events with everything set that only the order of entries tells."""
+    events = list(entry.events) or [Note(topic=source.name)]
+    parent = None if entry.parent is None else key_of(entry.parent)
+    after = session.ends.get(parent) if parent is not None and parent != session.last else None
+    fields: dict[Any, Any] = {KEY: entry.key}
+    if entry.native:
+        fields[ENTRY] = entry.native if type(entry.native) is dict else dict(entry.native)
+    for i, event in enumerate(events):
+        turn = session.turns.get(event.agent, 0)
+        # What a harness puts in belongs to the turn it comes in; only where nothing came before does it open one.
+        if type(event) is User and (event.actor != "harness" or not turn):
+            turn = session.turns[event.agent] = turn + 1
+        if event.at:
+            session.at = event.at
+        else:
+            force_setattr(event, "at", session.at)
+        force_setattr(event, "writer", session.writer)
+        force_setattr(event, "n", session.n)
+        force_setattr(event, "turn", turn)
+        if i == 0:
+            force_setattr(event, "native", Native(source=source.name, offset=entry.place.offset, fields=fields))
+            if after is not None:
+                force_setattr(event, "parent", f"{session.writer}:{after}")
+        session.n += 1
+    return events
+
+
+def events_of(source: Source, original: Original) -> dict[str, list[Event]]:
+    """All events of a file by session, decoded again: for tests, and for whoever wants to look without storing."""
+    from trackway.schema.codec import decode
+
+    found: dict[str, list[Event]] = {}
+    for each in parsed(source, original):
+        if isinstance(each, Found):
+            found.setdefault(each.session, []).extend(decode(one) for one in each.events)
+    return found
