@@ -64,7 +64,7 @@ def args_of(value: Any) -> bytes:  # noqa: ANN401  a JSON value is anything
 
 
 def text_in(content: Any) -> str:  # noqa: ANN401  a message's content: a text, or blocks
-    r"""The text of a message's content: as it is, or that of its blocks, one below the other; other blocks are left out.
+    r"""The text of a message: as it is, or that of its blocks, one below the other; other blocks are left out.
 
     >>> text_in([{"type": "text", "text": "a"}, {"type": "image"}, {"type": "output_text", "text": "b"}])
     'a\nb'

@@ -1,4 +1,4 @@
-"""Episodes of imported sessions have the same id on every machine: their own, where it is a UUID, else one made of it."""
+"""An imported session is the same episode on every machine: its id is the session's UUID, or is made of its name."""
 
 from __future__ import annotations
 

@@ -6,7 +6,7 @@ after the session and the entry a file begins with. What is known already is tol
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any, Final, NamedTuple
 
 from blake3 import blake3
@@ -16,6 +16,7 @@ from trackway.ingest.original import Original
 from trackway.ingest.source import Entry, Place, Source, Trouble
 from trackway.schema.codec import Encoded, encode
 from trackway.schema.events import Event, Native, Note, User
+from trackway.schema.ids import imported_writer
 
 KEY: Final = "key"
 ENTRY: Final = "entry"
@@ -29,7 +30,7 @@ class Found(NamedTuple):
     key: int
     place: Place
     events: list[Encoded]
-    contents: tuple[bytes, ...]
+    contents: Sequence[bytes]
 
 
 class _Session:
@@ -62,22 +63,31 @@ def parsed(source: Source, original: Original) -> Iterator[Found | Trouble]:
         key = key_of(entry.key)
         if key in session.ends:
             continue
-        events = _placed(source, entry, session)
+        # A session without a name: another file of the kind has entries of the same keys, so what is said counts too.
+        name = entry.key if entry.session else f"{entry.key}/{_digest(entry)}"
+        events = [encode(each) for each in _placed(source, entry, session, name)]
         session.ends[key], session.last = session.n - 1, key
-        yield Found(entry.session, key, entry.place, [encode(each) for each in events], tuple(entry.contents))
+        yield Found(entry.session, key_of(name), entry.place, events, entry.contents)
+
+
+def _digest(entry: Entry) -> str:
+    said = blake3()
+    for each in entry.events:
+        said.update(encode(each).body)
+    return said.hexdigest(8)
 
 
 def _writer(source: str, entry: Entry) -> str:
     named = f"trackway import\0{source}\0{entry.session}\0{entry.key}"
-    return blake3(named.encode("utf-8", "surrogatepass")).hexdigest(8)
+    return imported_writer(blake3(named.encode("utf-8", "surrogatepass")).hexdigest(8))
 
 
-def _placed(source: Source, entry: Entry, session: _Session) -> list[Event]:
+def _placed(source: Source, entry: Entry, session: _Session, name: str) -> list[Event]:
     """The entry's events with everything set that only the order of entries tells."""
     events = list(entry.events) or [Note(topic=source.name)]
     parent = None if entry.parent is None else key_of(entry.parent)
     after = session.ends.get(parent) if parent is not None and parent != session.last else None
-    fields: dict[Any, Any] = {KEY: entry.key}
+    fields: dict[Any, Any] = {KEY: name}
     if entry.native:
         fields[ENTRY] = entry.native if type(entry.native) is dict else dict(entry.native)
     for i, event in enumerate(events):

@@ -30,6 +30,16 @@ def uuid7(at_ns: int, entropy: bytes) -> str:
     return str(uuid.UUID(int=value))
 
 
+def imported_writer(digest: str) -> str:
+    """The writer of imported events: 16 characters as any, and told apart by the first, which is no hex digit."""
+    return f"i{digest[:15]}"
+
+
+def is_imported(writer: str) -> bool:
+    """Whether events of this writer came from a file: no process writes them, and none can have died doing so."""
+    return writer.startswith("i")
+
+
 def to_bytes(episode_id: str) -> bytes:
     """The 16 bytes of an id; raises ``EpisodeNotFound`` for what is none."""
     try:

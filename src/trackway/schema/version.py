@@ -12,4 +12,4 @@ Every raise brings a golden file under ``tests/golden/`` that is kept, and read 
 
 SCHEMA = 1
 JOURNAL = 1
-STORE = 3
+STORE = 4

@@ -15,6 +15,7 @@ import msgspec
 from trackway.errors import BadSetting, EventRefused
 from trackway.schema.episode import EpisodeSummary
 from trackway.schema.events import OUTCOMES, Event
+from trackway.store.originals import Incoming
 from trackway.store.record import START, Position, RawRecord
 
 SORTS: Final = ("started_at", "ended_at", "task", "score", "n_events", "n_steps")
@@ -23,7 +24,8 @@ SORTS: Final = ("started_at", "ended_at", "task", "score", "n_events", "n_steps"
 class Batch(NamedTuple):
     """Records of one writer, in order, between two positions in its journal.
 
-    Without a writer (imported episodes) there is no position to keep.
+    Without a writer (imported episodes) there is no position to keep; the files they came from may be, with them.
+    ``is_whole`` says that little more of its episodes will come: nothing of them waits to be put with more.
     """
 
     records: Iterable[RawRecord]
@@ -31,6 +33,8 @@ class Batch(NamedTuple):
     about: dict[str, Any] | None = None
     start: Position = START
     position: Position | None = None
+    originals: Iterable[Incoming] = ()
+    is_whole: bool = False
 
 
 class Dropped(NamedTuple):

@@ -8,6 +8,7 @@ home/
   quarantine/         records that could not be sealed, with the reason beside each
   losses.jsonl        what could not be recorded at all, one line each time
   receipts.jsonl      what was pruned, one line a batch
+  imports/            what was imported before: derived, droppable; and files on their way into the store
   redact.key          lifts the tokens that redaction left; nothing else can
   trackway.toml       settings
 """
@@ -62,6 +63,11 @@ class Home(NamedTuple):
     def receipts(self) -> Path:
         """The list of what was pruned."""
         return self.path / "receipts.jsonl"
+
+    @property
+    def imports(self) -> Path:
+        """The folder of what importing remembers."""
+        return self.path / "imports"
 
     @property
     def key(self) -> Path:

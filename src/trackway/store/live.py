@@ -23,6 +23,7 @@ from trackway.schema.events import EpisodeStart, Event
 from trackway.store import forks
 from trackway.store.base import ALL, Batch, Dropped, Query, Store
 from trackway.store.home import Home
+from trackway.store.originals import OriginalFile
 from trackway.store.payloads import left_out
 from trackway.store.record import START, Position
 from trackway.store.tail import Part, Tails
@@ -89,7 +90,7 @@ class LiveStore:
         return events
 
     def _with_state(self, summary: EpisodeSummary) -> EpisodeSummary:
-        if summary.ended_at is not None:
+        if summary.ended_at is not None or any(map(ids.is_imported, summary.writers)):
             state = "ended"
         else:
             state = "crashed" if self._tails.alive.isdisjoint(summary.writers) else "running"
@@ -247,6 +248,16 @@ class LiveStore:
                     yield from parts_or_stored(parts, self.store, name)
                     return
         yield from self.store.blob(name)
+
+    def originals(self, episode_id: str) -> list[OriginalFile]:
+        """The files that an episode was imported from; none where the store keeps none."""
+        found = getattr(self.store, "originals", None)
+        return [] if found is None else list(found(self._whole(episode_id)))
+
+    def original(self, name: str) -> Iterator[bytes]:
+        """The bytes of one of them."""
+        found: Iterator[bytes] = getattr(self.store, "original")(name)  # noqa: B009  one that names it has it
+        return found
 
     def _stored(self, name: str) -> Iterator[bytes] | None:
         pieces = self.store.blob(name)

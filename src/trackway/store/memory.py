@@ -16,6 +16,8 @@ from trackway.schema.episode import EpisodeSummary, fold
 from trackway.schema.events import EpisodeStart, Event, FileChange
 from trackway.store import forks, record
 from trackway.store.base import ALL, Batch, Dropped, Query, late
+from trackway.store.frames import Packer
+from trackway.store.originals import Incoming, OriginalFile, Part
 from trackway.store.payloads import APART, left_out, put_together, references, take_apart
 from trackway.store.record import Position
 from trackway.store.sqlite_seal import file_digests
@@ -35,6 +37,9 @@ class MemoryStore:
         self._blobs: dict[bytes, bytes] = {}
         self._needs: dict[str, set[bytes]] = {}
         self._dropped: set[str] = set()
+        self._packer = Packer()
+        self._originals: dict[str, tuple[OriginalFile, list[Part]]] = {}
+        self._about: dict[str, dict[str, tuple[int, int]]] = {}
 
     def seal(self, batch: Batch) -> int:
         """Take the batch whole; what fails leaves nothing behind but unreferenced blobs."""
@@ -52,7 +57,35 @@ class MemoryStore:
                 self._summaries[episode] = fold(summary, [self._decode(each) for _, each in group])
             if batch.writer and batch.position is not None:
                 self._positions[batch.writer] = batch.position
+            for each in batch.originals:
+                self._keep_file(each)
             return len(ready)
+
+    def _keep_file(self, incoming: Incoming) -> None:
+        name = incoming.file.hash
+        about = {each: span for each, span in incoming.episodes.items() if each in self._episodes}
+        if incoming.instead is not None:
+            self._originals.pop(incoming.instead, None)
+            about = self._about.pop(incoming.instead, {}) | about
+        self._originals[name] = (incoming.file, list(incoming.parts))
+        self._about[name] = self._about.get(name, {}) | about
+
+    def originals(self, episode_id: str) -> list[OriginalFile]:
+        """The files that an episode came from, the largest first."""
+        found = [self._originals[name][0] for name, about in self._about.items() if episode_id in about]
+        return sorted(found, key=lambda each: (each.beside is not None, -each.size, each.name))
+
+    def original(self, name: str) -> Iterator[bytes]:
+        """A file's bytes, by its hash."""
+        if name not in self._originals:
+            raise BlobNotFound(f"no imported file {name}", hint="trackway export raw --list ID", name=name)
+        for part in self._originals[name][1]:
+            yield self._packer.expand(part.packed, f"a part of {self._originals[name][0].name}")
+
+    def _drop_files(self, episode_id: str) -> None:
+        """Files that are about it go, whatever else they are about."""
+        for name in [name for name, about in self._about.items() if episode_id in about]:
+            del self._about[name], self._originals[name]
 
     def _ready(self, batch: Batch) -> Iterator[tuple[str, Encoded]]:
         parts: dict[int, list[bytes | None]] = {}
@@ -127,6 +160,7 @@ class MemoryStore:
             needed = set[bytes]().union(*(self._needs.pop(each) for each in gone))
             for each in gone:
                 del self._summaries[each]
+                self._drop_files(each)
             self._dropped.update(gone)
             free = needed.difference(*self._needs.values()) & self._blobs.keys()
             size = sum(map(len, bodies)) + sum(len(self._blobs.pop(each)) for each in free)

@@ -104,11 +104,40 @@ ALTER TABLE writers ADD COLUMN checksum INTEGER;
 UPDATE episodes SET summary = with_sum(summary) WHERE typeof(summary) = 'blob';
 """
 
-MIGRATIONS: Final = (_M001, _M002, _M003)
+# 4: files that were imported are kept as they were, in parts that files which are copies of one another share. A part
+# belongs to no event: what a file says is in the events, and two copies of it say it once.
+_M004: Final = """
+CREATE TABLE originals (id INTEGER PRIMARY KEY, hash BLOB NOT NULL UNIQUE, about BLOB NOT NULL);
+CREATE TABLE parts (
+    id          INTEGER PRIMARY KEY,
+    hash        BLOB NOT NULL UNIQUE,
+    size        INTEGER NOT NULL,
+    checksum    INTEGER NOT NULL,
+    body        BLOB NOT NULL
+);
+CREATE TABLE original_parts (
+    original    INTEGER NOT NULL,
+    start       INTEGER NOT NULL,
+    part        INTEGER NOT NULL,
+    PRIMARY KEY (original, start)
+) WITHOUT ROWID;
+CREATE INDEX originals_of_part ON original_parts (part);
+CREATE TABLE original_episodes (
+    original    INTEGER NOT NULL,
+    episode     INTEGER NOT NULL,
+    start       INTEGER NOT NULL,
+    stop        INTEGER NOT NULL,
+    PRIMARY KEY (original, episode)
+) WITHOUT ROWID;
+CREATE INDEX originals_of_episode ON original_episodes (episode);
+"""
+
+MIGRATIONS: Final = (_M001, _M002, _M003, _M004)
 
 
 _IDENTITY: Final = """
     SELECT application_id, user_version, (SELECT count(*) FROM sqlite_master), (SELECT CASE
+        WHEN EXISTS (SELECT 1 FROM sqlite_master WHERE name = 'originals') THEN 4
         WHEN EXISTS (SELECT 1 FROM sqlite_master WHERE name = 'writers' AND instr(sql, 'segment')) THEN 3
         WHEN EXISTS (SELECT 1 FROM sqlite_master WHERE name = 'dropped') THEN 2
         ELSE EXISTS (SELECT 1 FROM sqlite_master WHERE name = 'episodes') END)
@@ -116,7 +145,7 @@ _IDENTITY: Final = """
 """In one statement, and so of one moment: the store may be made by somebody else while it is looked at. The last is the
 layout that the tables themselves show: a flipped bit in the number would have us read them wrongly."""
 
-_TOLD_APART: Final = 3
+_TOLD_APART: Final = 4
 
 
 def check_version(connection: sqlite3.Connection, path: Path) -> int:

@@ -19,9 +19,10 @@ from trackway.schema.codec import BLOBS, Encoded, decode, numbered
 from trackway.schema.episode import EpisodeSummary
 from trackway.schema.events import Event
 from trackway.schema.outside import is_thrown_in
-from trackway.store import record, sqlite_blobs
+from trackway.store import record, sqlite_blobs, sqlite_originals
 from trackway.store.base import ALL, Batch, Dropped, Query
 from trackway.store.frames import Frame, Packer, believed, damaged
+from trackway.store.originals import OriginalFile
 from trackway.store.payloads import Measured, put_together
 from trackway.store.record import Position
 from trackway.store.sqlite_drop import Dropping
@@ -223,6 +224,14 @@ class SqliteStore(SqliteFile):
     def blob(self, name: str) -> Iterator[bytes]:
         """A blob's bytes, chunk by chunk; raises ``BlobNotFound``."""
         yield from self._fetch(digest_of(name))
+
+    def originals(self, episode_id: str) -> list[OriginalFile]:
+        """The files that an episode came from, the largest first."""
+        return sqlite_originals.of_episode(self._rows, episode_id)
+
+    def original(self, name: str) -> Iterator[bytes]:
+        """A file's bytes, by its hash, part by part."""
+        return sqlite_originals.bytes_of(self._rows, self._packer, name)
 
     def _fetch(self, digest: bytes) -> Iterator[bytes]:
         return sqlite_blobs.fetch(self._rows, self._packer, digest)

@@ -1,7 +1,7 @@
 """The deleting half of the SQLite store: whole episodes, inside one transaction the caller has opened.
 
-What goes with an episode: its frames, its tail, its rows of tools, tags and references, then the blobs and words that
-nobody else needs. What stays: its id, in ``dropped``, and the positions of its writers.
+What goes with an episode: its frames, its tail, its rows of tools, tags and references, the files it came from, then
+the blobs and words that nobody else needs. What stays: its id, in ``dropped``, and the positions of its writers.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from typing import Final, NamedTuple
 from trackway.schema import ids
 from trackway.schema.brief import Brief
 from trackway.schema.events import EpisodeStart, Event
+from trackway.store import sqlite_originals
 from trackway.store.base import Dropped, late
 
 _EPISODE: Final = "SELECT id, next_seq, length(summary) FROM episodes WHERE uuid = ?"
@@ -72,6 +73,7 @@ class Dropping:
         number, events, size = row
         for sql in (_FRAMES, _TAIL):
             size += run(sql, (number,)).fetchone()[0]
+        size += sqlite_originals.drop(self._connection, number)
         self._blobs.update(blob for (blob,) in run(_BLOBS, (number,)))
         self._words.update(word for (word,) in run(_WORDS, (number,)))
         for sql in (*_DELETE_OF, _DELETE):

@@ -21,7 +21,7 @@ from trackway.schema.codec import BLOBS, Encoded, decode, decode_array
 from trackway.schema.episode import EpisodeSummary, Fold
 from trackway.schema.events import Event, FileChange, Unknown
 from trackway.schema.version import SCHEMA
-from trackway.store import record, sqlite_blobs
+from trackway.store import record, sqlite_blobs, sqlite_originals
 from trackway.store.base import Batch
 from trackway.store.frames import (
     BOUND,
@@ -113,6 +113,7 @@ class Sealing:
         self._packer = packer
         self._words = words
         self._writer = ""
+        self._is_whole = False
         self._reached = Reached(record.START)
         self._numbers: list[int] = []
         self._growing: dict[int, sqlite_blobs.Growing] = {}
@@ -126,8 +127,11 @@ class Sealing:
             self._writer = batch.writer
             count = self._take(batch.records)
         else:  # imported, and of any length: a sealer's batch is a segment's worth
+            self._is_whole = batch.is_whole
             records = iter(batch.records)
             count = sum(self._take(itertools.chain((first,), itertools.islice(records, _AT_ONCE))) for first in records)
+            for each in batch.originals:
+                sqlite_originals.add(self._connection, each)
         self._drop_unfinished()
         if batch.writer and batch.position is not None:
             self._set_position(batch, batch.position, count)
@@ -209,7 +213,7 @@ class Sealing:
         marks = [PLAIN_MARK] * len(group.bodies)
         for i, mark in group.marks.items():
             marks[i] = mark
-        tail = self._pack(row, group.bodies, marks, ended=summary.ended_at is not None)
+        tail = self._pack(row, group.bodies, marks, ended=self._is_whole or summary.ended_at is not None)
         values = (row.next_seq + len(events), *tail, *columns_of(summary), encode_summary(summary), row.id)
         self._connection.execute(SET_EPISODE, values)
         for tool in set(summary.tools) - set(row.summary.tools):

@@ -1,0 +1,140 @@
+"""Files → the store: read by as many processes as there are cores, stored by one, each file whole or not at all.
+
+    gather → skip what has not changed → read into spools, side by side → one transaction a file: what is new of it
+
+What an episode has already is told by the keys of its entries, so that a copy, a slice or a longer version of a file
+adds only what is new. Killed anywhere, the store is sound and the same command goes on where it was.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections import deque
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Self
+
+import msgspec
+
+from trackway.errors import EventRefused, FileRefused
+from trackway.ingest.archives import is_archive, unpacked
+from trackway.ingest.gathering import Candidate, Unreadable, may_be_archive
+from trackway.ingest.original import Original
+from trackway.ingest.reading import Begun, Readers, SpoolFolder
+from trackway.ingest.source import Trouble
+from trackway.ingest.spool import Told
+from trackway.ingest.state import KnownFile, State
+from trackway.ingest.storing import Imported, Storing
+from trackway.ingest.worker import NOTHING_KNOWN, Job
+from trackway.store.live import LiveStore
+
+
+class Options(msgspec.Struct, frozen=True, kw_only=True):
+    """How to import: ``again`` reads what has not changed and brings back what was pruned; ``dry`` stores nothing."""
+
+    again: bool = False
+    dry: bool = False
+    source: str | None = None
+    workers: int = 0
+
+
+DEFAULT = Options()
+
+
+def import_files(
+    live: LiveStore, found: Iterable[Candidate | Unreadable], options: Options = DEFAULT
+) -> Iterator[Imported]:
+    """Import them, in their order; what is wrong with one is in what is said of it, and does not stop the others."""
+    with Importing(live, options) as importing:
+        yield from importing.take(found)
+
+
+class Importing:
+    """One import under way."""
+
+    def __init__(self, live: LiveStore, options: Options = DEFAULT) -> None:
+        self._live = live
+        self._options = options
+        self._state = State(live.home.imports, live.key)
+        self._storing = Storing(live, self._state, again=options.again, dry=options.dry)
+        self._folder = SpoolFolder(live.home.imports)
+        self._readers = Readers(options.workers or os.cpu_count() or 1)
+        self._waiting: deque[tuple[Candidate, Begun | Imported]] = deque()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._readers.close()
+        self._folder.close()
+        self._state.close()
+
+    def take(self, found: Iterable[Candidate | Unreadable]) -> Iterator[Imported]:
+        """Import these; what became of each, in their order."""
+        for each in found:
+            if isinstance(each, Unreadable):
+                yield Imported(file=each.name, state="refused", error=f"{each.name}: {each.reason}")
+            elif self._is_unchanged(each):
+                known = self._state.file(each.name)
+                assert known is not None
+                yield Imported(file=each.name, state="unchanged", source=known.source, size=each.size)
+            elif may_be_archive(each.path) and is_archive(Original(each.path, each.name).head()):
+                yield from self._archive(each)
+            else:
+                yield from self._begin(each)
+        yield from self._finish(0)
+
+    def _archive(self, archive: Candidate) -> Iterator[Imported]:
+        folder = self._folder.name()
+        warnings: list[Told] = []
+        try:
+            for each in unpacked(archive.path, folder, archive.name):
+                if isinstance(each, Trouble):
+                    warnings.append(Told(line=0, offset=None, reason=each.reason))
+                    continue
+                size = each.path.stat().st_size
+                yield from self._begin(Candidate(each.path, each.name, size, each.modified))
+            yield from self._finish(0)
+        except FileRefused as error:
+            yield Imported(file=archive.name, state="refused", error=error.message, hint=error.hint or "")
+            return
+        finally:
+            shutil.rmtree(folder, ignore_errors=True)
+        told = tuple(warnings)
+        yield Imported(file=archive.name, state="archive", size=archive.size, warnings=told, n_warnings=len(told))
+        if not self._options.dry:
+            self._state.note(archive.name, KnownFile(archive.size, archive.modified, "", "archive", None), {})
+
+    def _is_unchanged(self, each: Candidate) -> bool:
+        known = None if self._options.again else self._state.file(each.name)
+        return known is not None and (known.size, known.modified) == (each.size, each.modified)
+
+    def _begin(self, each: Candidate) -> Iterator[Imported]:
+        """Have it read; gives what was finished meanwhile."""
+        known = self._state.file(each.name)
+        earlier = None if known is None or not known.hash else (known.size, known.hash)
+        job = Job(str(each.path), each.name, str(self._folder.name()), earlier, self._options.source)
+        self._waiting.append((each, self._readers.begin(job, each.size)))
+        yield from self._finish(self._readers.ahead)
+
+    def _finish(self, but: int) -> Iterator[Imported]:
+        while len(self._waiting) > but:
+            each, begun = self._waiting.popleft()
+            yield begun if isinstance(begun, Imported) else self._finished(each, begun)
+
+    def _finished(self, each: Candidate, begun: Begun) -> Imported:
+        read = begun()
+        if read.part_of:
+            return Imported(file=each.name, state="part", source=read.part_of, size=each.size)
+        if read.refused:
+            is_known = each.is_named or NOTHING_KNOWN not in read.refused
+            state = "refused" if is_known else "unknown"
+            return Imported(file=each.name, state=state, size=each.size, error=read.refused, hint=read.hint)
+        try:
+            return self._storing.store(read, each.modified)
+        except (ArithmeticError, EventRefused, LookupError, RecursionError, TypeError, ValueError) as error:
+            said = f"{each.name}: the store cannot keep it: {error}"
+            return Imported(file=each.name, state="refused", size=each.size, source=read.source, error=said)
+        finally:
+            Path(read.spool or "").unlink(missing_ok=True)

@@ -1,0 +1,128 @@
+"""What was imported before: files by path, and the entries of each episode by their keys. Derived, and droppable.
+
+It only saves work. Where it is missing, or does not fit the store (an episode has other events than it says), the keys
+are read from the episode's own events again.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import sqlite3
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Final, NamedTuple
+
+from trackway.errors import EpisodeNotFound
+from trackway.ingest.parse import KEY, key_of
+from trackway.schema import ids
+from trackway.store import system
+from trackway.store.live import LiveStore
+
+VERSION: Final = 1
+_TABLES: Final = f"""
+CREATE TABLE files (
+    path TEXT PRIMARY KEY, size INTEGER, modified INTEGER, hash TEXT, source TEXT, unnamed BLOB, version INTEGER
+) WITHOUT ROWID;
+CREATE TABLE episodes (uuid BLOB PRIMARY KEY, events INTEGER) WITHOUT ROWID;
+CREATE TABLE entries (uuid BLOB, key INTEGER, PRIMARY KEY (uuid, key)) WITHOUT ROWID;
+PRAGMA user_version={VERSION};
+"""
+
+
+class KnownFile(NamedTuple):
+    """A file as it was when it was last imported; ``unnamed`` is the episode of one whose session has no name."""
+
+    size: int
+    modified: int
+    hash: str
+    source: str
+    unnamed: str | None
+
+
+class State:
+    """The notes of earlier imports into one store."""
+
+    def __init__(self, folder: Path, store_key: str) -> None:
+        from blake3 import blake3
+
+        system.make_folder(folder)
+        self._path = folder / f"{blake3(store_key.encode()).hexdigest(8)}.db"
+        self._connection = self._opened()
+
+    def _opened(self) -> sqlite3.Connection:
+        """The notes; what cannot be read of them is thrown away: they can be made again."""
+        with contextlib.suppress(sqlite3.DatabaseError):
+            connection = sqlite3.connect(self._path, timeout=10, isolation_level=None)
+            self._path.chmod(0o600)
+            (version,) = connection.execute("PRAGMA user_version").fetchone()
+            if version == VERSION and connection.execute("PRAGMA quick_check(1)").fetchone() == ("ok",):
+                return connection
+            connection.close()
+        for each in (self._path, *self._path.parent.glob(f"{self._path.name}-*")):
+            each.unlink(missing_ok=True)
+        connection = sqlite3.connect(self._path, timeout=10, isolation_level=None)
+        self._path.chmod(0o600)
+        connection.executescript(f"PRAGMA journal_mode=WAL;PRAGMA synchronous=NORMAL;{_TABLES}")
+        return connection
+
+    def file(self, path: str) -> KnownFile | None:
+        """What is known of a file."""
+        sql = "SELECT size, modified, hash, source, unnamed FROM files WHERE path = ?"
+        row = self._connection.execute(sql, (path,)).fetchone()
+        if row is None:
+            return None
+        size, modified, name, source, unnamed = row
+        return KnownFile(size, modified, name, source, None if unnamed is None else ids.from_bytes(unnamed))
+
+    def known(self, live: LiveStore, episode: str) -> set[int] | None:
+        """The keys of the entries an episode has; None where there is no such episode."""
+        try:
+            count = live.store.episode(episode).n_events
+        except EpisodeNotFound:
+            return None
+        uuid = ids.to_bytes(episode)
+        row = self._connection.execute("SELECT events FROM episodes WHERE uuid = ?", (uuid,)).fetchone()
+        if row is not None and row[0] == count:
+            return {key for (key,) in self._connection.execute("SELECT key FROM entries WHERE uuid = ?", (uuid,))}
+        keys = set(_keys_of(live, episode))
+        with self._changing():
+            self._connection.execute("DELETE FROM entries WHERE uuid = ?", (uuid,))
+            self._add(episode, keys, count)
+        return keys
+
+    def note(self, path: str, file: KnownFile, added: dict[str, tuple[set[int], int]]) -> None:
+        """A file is in the store: remember it, and the keys that each episode has more, with its events by now."""
+        unnamed = None if file.unnamed is None else ids.to_bytes(file.unnamed)
+        with self._changing():
+            self._connection.execute(
+                "INSERT OR REPLACE INTO files VALUES (?, ?, ?, ?, ?, ?, ?)", (path, *file[:4], unnamed, VERSION)
+            )
+            for episode, (keys, count) in added.items():
+                self._add(episode, keys, count)
+
+    def _add(self, episode: str, keys: Iterable[int], count: int) -> None:
+        uuid = ids.to_bytes(episode)
+        rows = ((uuid, key) for key in keys)
+        self._connection.executemany("INSERT OR IGNORE INTO entries VALUES (?, ?)", rows)
+        self._connection.execute("INSERT OR REPLACE INTO episodes VALUES (?, ?)", (uuid, count))
+
+    @contextlib.contextmanager
+    def _changing(self) -> Iterator[None]:
+        """One transaction; where it cannot be written, the next import does more work, and that is all."""
+        try:
+            self._connection.execute("BEGIN IMMEDIATE")
+            yield
+            self._connection.execute("COMMIT")
+        except sqlite3.Error:
+            with contextlib.suppress(sqlite3.Error):
+                self._connection.execute("ROLLBACK")
+
+    def close(self) -> None:
+        """Let go of it."""
+        self._connection.close()
+
+
+def _keys_of(live: LiveStore, episode: str) -> Iterator[int]:
+    for event in live.store.events(episode):
+        if event.native is not None and event.native.fields is not None and KEY in event.native.fields:
+            yield key_of(str(event.native.fields[KEY]))

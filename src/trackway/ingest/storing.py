@@ -1,0 +1,184 @@
+"""What was read of a file, into the store: only what is new, in one transaction, with the file itself.
+
+The look at what is there and the adding happen under the sealers' lock: two imports of one file at once add it once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import msgspec
+
+from trackway.ingest.naming import episode_id
+from trackway.ingest.sources import source_of
+from trackway.ingest.spool import Mentioned, ReadFile, Spooled, Told
+from trackway.ingest.state import KnownFile, State
+from trackway.schema import ids
+from trackway.schema.version import SCHEMA
+from trackway.store import erase, record
+from trackway.store.base import Batch
+from trackway.store.live import LiveStore
+from trackway.store.originals import Incoming
+from trackway.store.record import BLOB_PART, EVENT, RawRecord
+
+
+class Imported(msgspec.Struct, frozen=True, kw_only=True):
+    """What became of one file.
+
+    ``state``: new, grown (of episodes that were here, something is new), present (nothing is), unchanged (not read
+    again), pruned (its episodes were deleted here), part (read with another file), unknown (nothing we know), refused.
+    """
+
+    file: str
+    state: str
+    source: str = ""
+    size: int = 0
+    episodes: tuple[str, ...] = ()
+    new_episodes: int = 0
+    entries: int = 0
+    events: int = 0
+    warnings: tuple[Told, ...] = ()
+    n_warnings: int = 0
+    error: str = ""
+    hint: str = ""
+
+
+class _Episode:
+    """One episode that a file is about: its id, what it has, what is added."""
+
+    def __init__(self, uuid: str, known: set[int] | None, *, is_pruned: bool) -> None:
+        self.id = uuid
+        self.bytes = ids.to_bytes(uuid)
+        self.is_new = known is None
+        self.is_pruned = is_pruned
+        self.known = known or set()
+        self.added: set[int] = set()
+        self.events = 0
+
+
+class _Known(NamedTuple):
+    """An episode by its id, and what it has; None where it is not here."""
+
+    id: str
+    keys: set[int] | None
+
+
+class Storing:
+    """Puts one file after the other into a store."""
+
+    def __init__(self, live: LiveStore, state: State, *, again: bool = False, dry: bool = False) -> None:
+        self._live = live
+        self._state = state
+        self._again = again
+        self._dry = dry
+
+    def store(self, read: ReadFile, modified: int) -> Imported:
+        """Add what is new; where this raises, nothing was changed."""
+        spooled = Spooled(Path(read.spool or ""))
+        try:
+            if self._dry:
+                episodes = self._episodes(read)
+                for _ in self._records(spooled, episodes):
+                    pass
+                return _told(read, episodes)
+            with erase.holding(self._live.home):
+                return self._stored(read, spooled, modified)
+        finally:
+            spooled.close()
+
+    def _stored(self, read: ReadFile, spooled: Spooled, modified: int) -> Imported:
+        episodes = self._episodes(read)
+        originals = self._originals(read, spooled, episodes)
+        self._live.store.seal(Batch(self._records(spooled, episodes), originals=originals, is_whole=True))
+        kept = [each for each in episodes if not each.is_pruned]
+        unnamed = next((e.id for e, m in zip(episodes, read.sessions, strict=True) if not m.session), None)
+        file = KnownFile(read.size, modified, read.files[0].hash, read.source, unnamed)
+        added = {each.id: (each.added, self._live.store.episode(each.id).n_events) for each in kept if each.added}
+        self._state.note(read.name, file, added)
+        return _told(read, episodes)
+
+    # --- which episodes -----------------------------------------------------------------------------------------
+
+    def _episodes(self, read: ReadFile) -> list[_Episode]:
+        found = [self._known(read, each) for each in read.sessions]
+        gone = set[bytes]() if self._again else self._gone([ids.to_bytes(each.id) for each in found])
+        return [_Episode(each.id, each.keys, is_pruned=ids.to_bytes(each.id) in gone) for each in found]
+
+    def _gone(self, among: list[bytes]) -> set[bytes]:
+        dropped = getattr(self._live.store, "dropped", None)
+        return set() if dropped is None else set(dropped(among))
+
+    def _known(self, read: ReadFile, mentioned: Mentioned) -> _Known:
+        source = source_of(read.source)
+        keeps_ids = source is not None and source.keeps_ids
+        if mentioned.session:
+            uuid = episode_id(read.source, mentioned.session, keeps_ids=keeps_ids)
+            return _Known(uuid, self._state.known(self._live, uuid))
+        by_content = episode_id(read.source, read.files[0].hash, keeps_ids=False)
+        known = self._state.known(self._live, by_content)
+        return self._earlier(read) or _Known(by_content, known) if known is None else _Known(by_content, known)
+
+    def _earlier(self, read: ReadFile) -> _Known | None:
+        """The episode that this file was, where everything it said then it says still: it has grown, not changed."""
+        file = self._state.file(read.name)
+        if file is None or file.unnamed is None or file.source != read.source:
+            return None
+        keys = self._state.known(self._live, file.unnamed)
+        if not keys:
+            return None
+        spooled = Spooled(Path(read.spool or ""))
+        try:
+            unnamed = [i for i, each in enumerate(read.sessions) if not each.session]
+            says = {each.key for each in spooled.entries() if each.session in unnamed}
+        finally:
+            spooled.close()
+        return _Known(file.unnamed, keys) if keys <= says else None
+
+    # --- what is new --------------------------------------------------------------------------------------------
+
+    def _records(self, spooled: Spooled, episodes: list[_Episode]) -> Iterator[RawRecord]:
+        """What is to be added, as a journal would hand it over."""
+        number = 0
+        for entry in spooled.entries():
+            episode = episodes[entry.session]
+            if episode.is_pruned or entry.key in episode.known or entry.key in episode.added:
+                continue
+            episode.added.add(entry.key)
+            for content in entry.contents:
+                number += 1
+                body = record.pack_blob_part(number, content, last=True)
+                yield record.meta_of(BLOB_PART, 0, SCHEMA), episode.bytes + body, 0, 0
+            for each in entry.encoded():
+                episode.events += 1
+                yield record.meta_of(EVENT, each.flags, each.schema), episode.bytes + each.body, 0, 0
+
+    def _originals(self, read: ReadFile, spooled: Spooled, episodes: list[_Episode]) -> Iterator[Incoming]:
+        """The file, and what lies beside it; asked for when all entries were."""
+        spans: dict[str, tuple[int, int]] = {}
+        for episode, each in zip(episodes, read.sessions, strict=True):
+            if not episode.is_pruned:
+                spans[episode.id] = (each.start, each.stop)
+        if not spans:
+            return
+        for i, file in enumerate(read.files):
+            about = spans if i == 0 else dict.fromkeys(spans, (0, file.size))
+            yield Incoming(file, spooled.parts(), about, read.instead if i == 0 else None)
+
+
+def _told(read: ReadFile, episodes: list[_Episode]) -> Imported:
+    new = sum(each.is_new and not each.is_pruned for each in episodes)
+    events = sum(each.events for each in episodes)
+    if all(each.is_pruned for each in episodes):
+        state = "pruned"
+    elif new:
+        state = "new"
+    else:
+        state = "grown" if events else "present"
+    return Imported(
+        file=read.name, state=state, source=read.source, size=read.size,
+        episodes=tuple(each.id for each in episodes if not each.is_pruned), new_episodes=new,
+        entries=sum(len(each.added) for each in episodes), events=events, warnings=tuple(read.troubles),
+        n_warnings=read.n_troubles,
+    )  # fmt: skip

@@ -1,0 +1,166 @@
+"""One file read to its end into a spool, in a process of its own: what it is, what it says, and its bytes.
+
+It stores nothing and knows no store. A file that changes while it is read is read again; one that will not stand still
+is taken as it was up to the size it had.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Final, NamedTuple
+
+from blake3 import blake3
+
+from trackway.errors import FileRefused
+from trackway.ingest.original import Original
+from trackway.ingest.parse import Found, parsed
+from trackway.ingest.source import Source, Trouble
+from trackway.ingest.sources import all_sources, detect, source_of
+from trackway.ingest.spool import Mentioned, ReadFile, SpooledEntry, Spooling, Told
+from trackway.store.frames import Packer
+from trackway.store.originals import Hashing, OriginalFile, Part, cut
+
+_TOLD: Final = 1000
+NOTHING_KNOWN: Final = "is nothing known"
+
+
+class Job(NamedTuple):
+    """A file to be read: where it is, what it is called, and what was known of it the last time."""
+
+    path: str
+    name: str
+    spool: str
+    earlier: tuple[int, str] | None = None
+    source: str | None = None
+
+
+class _Session:
+    """How much a file says of one session."""
+
+    def __init__(self, number: int) -> None:
+        self.number = number
+        self.start: int | None = None
+        self.stop = 0
+        self.entries = self.events = 0
+
+
+def read_file(job: Job) -> ReadFile:
+    """Read a file into its spool; what is wrong with it is said in what this returns, never raised."""
+    spool = Path(job.spool)
+    try:
+        original = Original(Path(job.path), job.name)
+        source = _source(original, job.source)
+        if isinstance(source, ReadFile):
+            return source
+        return _Reading(job, original, source, spool).read()
+    except FileRefused as error:
+        spool.unlink(missing_ok=True)
+        return ReadFile(path=job.path, name=job.name, refused=error.message, hint=error.hint or "")
+    except OSError as error:
+        spool.unlink(missing_ok=True)
+        return ReadFile(path=job.path, name=job.name, refused=f"{job.name}: {error.strerror or error}")
+
+
+def _source(original: Original, given: str | None) -> Source | ReadFile:
+    """The source a file is of, or why there is none."""
+    if given is not None:
+        source = source_of(given)
+        if source is None:
+            raise FileRefused(f"no source {given!r}", hint=f"one of {', '.join(each.name for each in all_sources())}")
+        return source
+    found = detect(original.head())
+    if not found:
+        said = f"{original.name} {NOTHING_KNOWN}" if original.size else f"{original.name} is empty"
+        looked = "; ".join(each.looked_for for each in all_sources())
+        raise FileRefused(said, hint=f"looked for {looked}", path=original.name)
+    if found[0].sign.is_part:
+        return ReadFile(path=str(original.path), name=original.name, part_of=found[0].source.name)
+    return found[0].source
+
+
+class _Reading:
+    """One file on its way into its spool."""
+
+    def __init__(self, job: Job, original: Original, source: Source, spool: Path) -> None:
+        self._job = job
+        self._original = original
+        self._source = source
+        self._spool = Spooling(spool)
+        self._sessions: dict[str, _Session] = {}
+        self._troubles: list[Told] = []
+        self._n_troubles = 0
+        self._packer = Packer()
+
+    def read(self) -> ReadFile:
+        try:
+            for each in parsed(self._source, self._original):
+                if isinstance(each, Trouble):
+                    self._trouble(each)
+                else:
+                    self._entry(each)
+            if not self._sessions:
+                raise self._original.refused(self._nothing())
+            self._spool.end()
+            return self._told(*self._files())
+        finally:
+            self._spool.close()
+
+    def _nothing(self) -> str:
+        why = f": {self._troubles[0].reason}" if self._troubles else ""
+        return f"it looks like {self._source.title}, and holds no episode{why}"
+
+    def _trouble(self, trouble: Trouble) -> None:
+        self._n_troubles += 1
+        if len(self._troubles) < _TOLD:
+            self._troubles.append(Told(line=trouble.place.line, offset=trouble.place.offset, reason=trouble.reason))
+
+    def _entry(self, found: Found) -> None:
+        session = self._sessions.get(found.session)
+        if session is None:
+            session = self._sessions[found.session] = _Session(len(self._sessions))
+        offset = found.place.offset
+        if offset is not None:
+            session.start = offset if session.start is None else session.start
+            session.stop = max(session.stop, offset + 1)
+        session.entries += 1
+        session.events += len(found.events)
+        events = [(each.body, each.flags, each.schema) for each in found.events]
+        self._spool.entry(SpooledEntry(session.number, found.key, events, list(found.contents)))
+
+    def _files(self) -> tuple[list[OriginalFile], str | None]:
+        """The bytes of the file, and of what lies beside it, into the spool."""
+        earlier = self._job.earlier
+        main, instead = self._file(self._original, None, earlier)
+        return [main, *(self._file(each, main.hash, None)[0] for each in self._original.companions.values())], instead
+
+    def _file(
+        self, original: Original, beside: str | None, earlier: tuple[int, str] | None
+    ) -> tuple[OriginalFile, str | None]:
+        hashing = Hashing(-1 if earlier is None else earlier[0])
+        for piece in cut(hashing.passing(original.raw_blocks())):
+            self._spool.part(Part(blake3(piece).digest(), len(piece), self._packer.deflate(piece)))
+        self._spool.end()
+        file = OriginalFile(
+            name=original.name, source=self._source.name, size=hashing.size, hash=hashing.name,
+            modified=original.modified, beside=beside, warnings=0 if beside else self._n_troubles,
+        )  # fmt: skip
+        grown = earlier is not None and hashing.size > earlier[0] and hashing.earlier == earlier[1]
+        return file, earlier[1] if grown and earlier is not None else None
+
+    def _told(self, files: list[OriginalFile], instead: str | None) -> ReadFile:
+        size = files[0].size
+        is_whole = self._original.path.suffix in (".zst", ".gz")  # offsets in it are not those on the disk
+        sessions = [
+            Mentioned(
+                session=name, start=0 if is_whole or each.start is None else each.start,
+                stop=size if is_whole or each.start is None or len(self._sessions) == 1 else each.stop,
+                entries=each.entries, events=each.events,
+            )
+            for name, each in self._sessions.items()
+        ]  # fmt: skip
+        return ReadFile(
+            path=os.fspath(self._original.path), name=self._original.name, size=size, modified=files[0].modified,
+            source=self._source.name, sessions=sessions, troubles=self._troubles, n_troubles=self._n_troubles,
+            files=files, instead=instead, spool=str(self._spool.path),
+        )  # fmt: skip
