@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from trackway.ingest.decoding import text_of_bytes, value_of, values_of
+from trackway.ingest.zips import opened
 
 HEAD: Final = 1 << 18
 _LINES: Final = 40
@@ -68,7 +69,7 @@ class Head:
         if not self.body.startswith(b"PK"):
             return []
         try:
-            with zipfile.ZipFile(self.path or io.BytesIO(self.body)) as archive:
+            with opened(self.path or io.BytesIO(self.body)) as archive:
                 return archive.namelist()
         except (OSError, zipfile.BadZipFile, NotImplementedError, ValueError):
             return []
