@@ -107,5 +107,13 @@ class EventRefused(TrackwayError):
     """An event that cannot be encoded, and why."""
 
 
+class NothingToImport(NotFound):
+    """No file to import was found, or nobody agreed to read those that were."""
+
+
+class NotImported(NotFound):
+    """The episode came from no file."""
+
+
 class FileRefused(TrackwayError):
     """A file that cannot be imported, and why; nothing of it was."""

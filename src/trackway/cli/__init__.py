@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 COMMANDS: Final = {
     "demo": ("trackway.cli.demo:demo", "Record a small agent at work, then show the episode."),
+    "import": ("trackway.cli.import_:import_", "Bring in what other agents left: files, folders, archives."),
     "ls": ("trackway.cli.ls:ls", "List episodes, the newest first."),
     "show": ("trackway.cli.show:show", "Show one episode: what was asked, thought, done, seen and said."),
     "compare": ("trackway.cli.compare:compare", "Compare two episodes: where they part, and what each did after."),
@@ -29,6 +30,7 @@ COMMANDS: Final = {
         "Count episodes together: how they ended, what failed, what took long, what it cost.",
     ),
     "label": ("trackway.cli.label:label", "Add an outcome, score, tag, remark or relation to an episode."),
+    "export": ("trackway.cli.export:export", "Write episodes in the forms other programs take."),
     "pack": ("trackway.cli.pack:pack", "Write one episode, its files included, to a file of JSON lines."),
     "unpack": ("trackway.cli.unpack:unpack", "Store the episodes of packs, each whole or not at all."),
     "du": ("trackway.cli.du:du", "Show where the bytes are: by part, by task, the largest episodes and blobs."),
