@@ -27,6 +27,7 @@ from trackway.ingest.spool import Told
 from trackway.ingest.state import KnownFile, State
 from trackway.ingest.storing import Imported, Storing
 from trackway.ingest.worker import NOTHING_KNOWN, Job
+from trackway.store import system
 from trackway.store.live import LiveStore
 
 
@@ -56,6 +57,7 @@ class Importing:
     def __init__(self, live: LiveStore, options: Options = DEFAULT) -> None:
         self._live = live
         self._options = options
+        system.make_folder(live.home.path)  # before anything in it: only its owner may look inside
         self._state = State(live.home.imports, live.key)
         self._storing = Storing(live, self._state, again=options.again, dry=options.dry)
         self._folder = SpoolFolder(live.home.imports)

@@ -5,17 +5,23 @@ What a killed process left is swept up by the next one.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shutil
+import subprocess
+import sys
 import tempfile
+import threading
 from collections.abc import Callable
-from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
 from itertools import count
 from pathlib import Path
 from typing import Final
 
+import msgspec
+
 from trackway.ingest.spool import ReadFile
-from trackway.ingest.worker import Job, read_file
+from trackway.ingest.worker import Job, read_file, receive, send
 from trackway.store import parts, system
 
 _ALONE: Final = 4 << 20
@@ -48,11 +54,16 @@ class SpoolFolder:
 
 
 class Readers:
-    """Processes that read files; none of them while there is little to read."""
+    """Processes that read files; none of them while there is little to read.
+
+    They are programs of their own and no forks: this process has the store open, and threads.
+    """
 
     def __init__(self, workers: int) -> None:
         self._workers = workers
-        self._executor: ProcessPoolExecutor | None = None
+        self._threads: ThreadPoolExecutor | None = None
+        self._mine = threading.local()
+        self._all: list[_Reader] = []
         self._bytes = 0
         self.ahead = workers * _AHEAD
 
@@ -61,14 +72,58 @@ class Readers:
         self._bytes += size
         if self._workers < 2 or self._bytes < _ALONE:
             return lambda: read_file(job)
-        if self._executor is None:
-            from multiprocessing import get_context
+        if self._threads is None:
+            self._threads = ThreadPoolExecutor(self._workers, thread_name_prefix="trackway-import")
+        return self._threads.submit(self._read, job).result
 
-            # Not by fork: this process has the store open, and threads of its own.
-            self._executor = ProcessPoolExecutor(self._workers, mp_context=get_context("forkserver"))
-        return self._executor.submit(read_file, job).result
+    def _read(self, job: Job) -> ReadFile:
+        """In a thread that waits for a process of its own."""
+        reader: _Reader | None = getattr(self._mine, "reader", None)
+        if reader is None or not reader.is_alive:
+            reader = self._mine.reader = _Reader()
+            self._all.append(reader)
+        return reader.read(job)
 
     def close(self) -> None:
         """What has not begun never does."""
-        if self._executor is not None:
-            self._executor.shutdown(wait=True, cancel_futures=True)
+        for each in self._all:
+            each.close()
+        if self._threads is not None:
+            self._threads.shutdown(wait=True, cancel_futures=True)
+
+
+class _Reader:
+    """One process that reads what it is told to."""
+
+    def __init__(self) -> None:
+        package = str(Path(__file__).parents[2])
+        path = os.pathsep.join(filter(None, (package, os.environ.get("PYTHONPATH"))))
+        command = [sys.executable, "-c", "from trackway.ingest.worker import serve; serve()"]
+        self._process = subprocess.Popen(
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=os.environ | {"PYTHONPATH": path}
+        )
+
+    @property
+    def is_alive(self) -> bool:
+        return self._process.poll() is None
+
+    def read(self, job: Job) -> ReadFile:
+        stdin, stdout = self._process.stdin, self._process.stdout
+        assert stdin is not None
+        assert stdout is not None
+        try:
+            send(stdin, msgspec.msgpack.encode(job))
+            return msgspec.msgpack.decode(receive(stdout), type=ReadFile)
+        except (OSError, EOFError, ValueError):
+            how = self._process.wait()
+            said = f"{job.name}: the process that read it ended ({how})"
+            return ReadFile(path=job.path, name=job.name, refused=said, hint="is there memory enough?")
+
+    def close(self) -> None:
+        """It ends when it is done with what it reads."""
+        self._process.kill()
+        for each in (self._process.stdin, self._process.stdout):
+            if each is not None:
+                with contextlib.suppress(OSError):
+                    each.close()
+        self._process.wait()

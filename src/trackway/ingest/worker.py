@@ -7,9 +7,13 @@ is taken as it was up to the size it had.
 from __future__ import annotations
 
 import os
+import signal
+import struct
+import sys
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import IO, Final, NamedTuple
 
+import msgspec
 from blake3 import blake3
 
 from trackway.errors import FileRefused
@@ -22,6 +26,7 @@ from trackway.store.frames import Packer
 from trackway.store.originals import Hashing, OriginalFile, Part, cut
 
 _TOLD: Final = 1000
+_LENGTH: Final = struct.Struct("<Q")
 NOTHING_KNOWN: Final = "is nothing known"
 
 
@@ -33,6 +38,37 @@ class Job(NamedTuple):
     spool: str
     earlier: tuple[int, str] | None = None
     source: str | None = None
+
+
+def serve() -> None:
+    """Read what is asked for on stdin, tell of it on stdout, until there is no more; the body of a process."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for whoever asked; this ends when its stdin does
+    stdin, stdout = sys.stdin.buffer, sys.stdout.buffer
+    sys.stdout = sys.stderr  # nothing else may write where the answers go
+    while True:
+        try:
+            job = Job(*msgspec.msgpack.decode(receive(stdin)))
+        except EOFError:
+            return
+        send(stdout, msgspec.msgpack.encode(read_file(job)))
+
+
+def send(stream: IO[bytes], body: bytes) -> None:
+    """A message, with its length before it."""
+    stream.write(_LENGTH.pack(len(body)) + body)
+    stream.flush()
+
+
+def receive(stream: IO[bytes]) -> bytes:
+    """The next message; raises ``EOFError`` where there is none, or half of one."""
+    start = stream.read(_LENGTH.size)
+    if len(start) < _LENGTH.size:
+        raise EOFError
+    (length,) = _LENGTH.unpack(start)
+    body = stream.read(length)
+    if len(body) < length:
+        raise EOFError
+    return body
 
 
 class _Session:

@@ -9,6 +9,7 @@ home/
   losses.jsonl        what could not be recorded at all, one line each time
   receipts.jsonl      what was pruned, one line a batch
   imports/            what was imported before: derived, droppable; and files on their way into the store
+  search/             the full-text index of each store: derived, droppable
   redact.key          lifts the tokens that redaction left; nothing else can
   trackway.toml       settings
 """
@@ -68,6 +69,11 @@ class Home(NamedTuple):
     def imports(self) -> Path:
         """The folder of what importing remembers."""
         return self.path / "imports"
+
+    @property
+    def search(self) -> Path:
+        """The folder of full-text indexes, one folder a store."""
+        return self.path / "search"
 
     @property
     def key(self) -> Path:

@@ -25,6 +25,8 @@ _PAGES: Final = """
 _TOTALS: Final = """
     SELECT (SELECT coalesce(sum(length(body)), 0) FROM frames), (SELECT coalesce(sum(length(body)), 0) FROM tail),
         (SELECT coalesce(sum(length(body)), 0) FROM blobs) + (SELECT coalesce(sum(length(body)), 0) FROM chunks)"""
+_FILES: Final = "SELECT coalesce(sum(length(body)), 0) FROM parts"
+_HAS_FILES: Final = "SELECT 1 FROM sqlite_master WHERE name = 'parts'"
 _COUNTS: Final = """
     SELECT count(*), coalesce(sum(n_events), 0), coalesce(sum(n_steps), 0), (SELECT count(*) FROM blobs)
     FROM episodes"""
@@ -127,13 +129,15 @@ def space(home: Home, store: Store, *, top: int = TOP) -> Space:
         count, free, page = pages[0]
         used = (count - free) * page
         frames, tail, blobs = store._rows(_TOTALS, ())[0]  # noqa: SLF001
+        files = store._rows(_FILES, ())[0][0] if store._rows(_HAS_FILES, ()) else 0  # noqa: SLF001
         rows = [store._rows(sql, (top,)) for sql in (_BY_TASK, _LARGEST, _LARGEST_BLOBS)]  # noqa: SLF001
         ((episodes, events, steps, n_blobs),) = store._rows(_COUNTS, ())  # noqa: SLF001
     # A page that is in the log and not in the file yet is counted with what it holds.
     log = max(0, _size(store.path) + _size(wal) - count * page)
-    rest = used - frames - tail - blobs
+    rest = used - frames - tail - blobs - files
     parts = [
-        Part("frames", frames), Part("tail", tail), Part("blobs", blobs), Part("rows and pages", rest),
+        Part("frames", frames), Part("tail", tail), Part("blobs", blobs), Part("imported files", files),
+        Part("rows and pages", rest),
         Part("free pages", free * page), Part("log", log), *others,
     ]  # fmt: skip
     return _summed(parts)._replace(

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterator
-from typing import Final
+from typing import Any, Final
 
 import msgspec
 
@@ -19,6 +19,9 @@ from trackway.store.frames import Packer, check, damaged
 from trackway.store.originals import Incoming, OriginalFile
 from trackway.store.sqlite_blobs import Rows
 from trackway.store.sums import with_sum, without_sum
+
+PRUNED: Final = 0
+"""Stands for a part that went with an episode; no row has this number."""
 
 _FIND: Final = "SELECT id FROM originals WHERE hash = ?"
 _ADD: Final = "INSERT INTO originals (hash, about) VALUES (?, ?)"
@@ -37,8 +40,8 @@ _OF_EPISODE: Final = """
     WHERE episode = (SELECT id FROM episodes WHERE uuid = ?)"""
 _GET: Final = "SELECT id, about FROM originals WHERE hash = ?"
 _GET_PART: Final = """
-    SELECT start, parts.size, checksum, body FROM original_parts JOIN parts ON parts.id = part
-    WHERE original = ? AND start >= ? ORDER BY start LIMIT 1"""
+    SELECT part, size, checksum, body FROM original_parts LEFT JOIN parts ON parts.id = part
+    WHERE original = ? AND start = ?"""
 
 _ABOUT_EPISODE: Final = "SELECT original, start, stop FROM original_episodes WHERE episode = ?"
 _FORGET: Final = "DELETE FROM original_episodes WHERE episode = ?"
@@ -46,7 +49,7 @@ _IS_ABOUT_OTHERS: Final = "SELECT 1 FROM original_episodes WHERE original = ? LI
 _INSIDE: Final = """
     SELECT start, part FROM original_parts JOIN parts ON parts.id = part
     WHERE original = ?1 AND start < ?3 AND start + parts.size > ?2"""
-_PUNCH: Final = "DELETE FROM original_parts WHERE original = ? AND start = ?"
+_PUNCH: Final = "UPDATE original_parts SET part = 0 WHERE original = ? AND start = ?"
 _ITS_PARTS: Final = "SELECT part FROM original_parts WHERE original = ?"
 _DELETE_PLACES: Final = "DELETE FROM original_parts WHERE original = ?"
 _DELETE_EPISODES: Final = "DELETE FROM original_episodes WHERE original = ?"
@@ -135,16 +138,23 @@ def bytes_of(rows: Rows, packer: Packer, name: str) -> Iterator[bytes]:
     number, file = found[0][0], _file(found[0][1])
     done = 0
     while done < file.size:
-        parts = rows(_GET_PART, (number, done))
-        if not parts or parts[0][0] != done:
-            hint = "its episodes are there; import the file again to have it whole"
-            raise BlobNotFound(f"{file.name}: from byte {done:,} on a part went with a pruned episode", hint=hint)
-        _, size, checksum, body = parts[0]
-        piece = packer.inflate(body, checksum, f"a part of {file.name}")
-        if len(piece) != size:
-            raise damaged(f"a part of {file.name} has {len(piece)} bytes, not {size}")
-        done += size
+        piece = _piece(rows(_GET_PART, (number, done)), packer, file, done)
+        done += len(piece)
         yield piece
+
+
+def _piece(found: list[Any], packer: Packer, file: OriginalFile, start: int) -> bytes:
+    """The part that starts here; one that is not there went with an episode, or is damage."""
+    if found and found[0][0] == PRUNED:
+        said = f"{file.name}: what stood from byte {start:,} on went with an episode that was pruned"
+        raise BlobNotFound(said, hint="its other episodes are there; import the file again to have it whole")
+    if not found or found[0][1] is None:
+        raise damaged(f"{file.name}: the part from byte {start:,} on is missing")
+    _, size, checksum, body = found[0]
+    piece = packer.inflate(body, checksum, f"a part of {file.name}")
+    if len(piece) != size:
+        raise damaged(f"a part of {file.name} has {len(piece)} bytes, not {size}")
+    return piece
 
 
 def _file(about: bytes) -> OriginalFile:

@@ -23,6 +23,7 @@ from trackway.store.summaries import encode_summary
 from trackway.store.sums import reached
 from trackway.store.verify_blobs import look_at_blobs
 from trackway.store.verify_episode import Damage, Derived, Examination, Examined
+from trackway.store.verify_originals import look_at_originals
 
 _PAGE: Final = 200
 _EPISODES: Final = """
@@ -113,6 +114,7 @@ class _Verifying:
         fix = fix and not self._damage  # nothing is written into a file that SQLite itself finds damaged
         blobs = look_at_blobs(self._store, self._progress)
         self._damage += blobs.damage
+        self._damage += look_at_originals(self._store, self._progress)
         episodes = events = 0
         for found in self._examined(blobs.bad, fix=fix):
             episodes, events = episodes + 1, events + found.events
