@@ -24,11 +24,13 @@ from trackway.schema.version import JOURNAL, SCHEMA, STORE
 from trackway.store.base import Batch
 from trackway.store.sqlite import SqliteStore
 from trackway.testing.contract import bare
+from trackway.testing.contract_originals import incoming, lines
 from trackway.testing.events import records, small_episode
 
 GOLDEN = Path(__file__).parent / "golden"
 ENDED = ids.uuid7(1_800_000_000_000_000_000, bytes(range(10)))
 OPEN = ids.uuid7(1_800_000_100_000_000_000, bytes(range(10)))
+IMPORTED = lines(3000)
 WRITER = "7da2c7ec11365b80"
 
 
@@ -55,6 +57,7 @@ def old(request, home: Path, tell) -> Path:
     home.mkdir(mode=0o700)
     shutil.copy(GOLDEN / f"store-{request.param}.db", home / "store.db")
     (home / "store.db").chmod(0o600)
+    (home / "which").write_text(f"store-{min(request.param, 4)}")
     tell(store_formats=1)
     return home
 
@@ -67,6 +70,9 @@ def test_a_golden_store_is_read(old: Path, tmp_path: Path) -> None:
         assert bare(store.events(ENDED)) == small_episode()
         assert bare(store.events(OPEN)) == open_episode()
         assert [each.task for each in store.episodes()] == ["unfinished", "fix the flaky test"]
+        files = store.originals(ENDED)  # kept from format 4 on
+        assert all(b"".join(store.original(each.hash)) == IMPORTED for each in files)
+        assert bool(files) == ("store-4" in old.joinpath("which").read_text())
     assert "fix the flaky test" in command("ls")
     assert "unfinished" in command("show", OPEN)
     assert command("verify").startswith("✓")
@@ -199,6 +205,7 @@ def main() -> None:
         store = SqliteStore(path)
         store.seal(Batch(records(ENDED, small_episode())))
         store.seal(Batch(records(OPEN, open_episode())))
+        store.seal(Batch([], originals=[incoming(IMPORTED, ENDED, name="golden.jsonl")]))
         store.checkpoint()
         store.close()
         path.with_suffix(".lock").unlink()

@@ -15,9 +15,10 @@ from xxhash import xxh3_64_intdigest
 
 from trackway.schema.canonical import name_of
 
-LEAST: Final = 256 << 10
+LEAST: Final = 128 << 10
 MOST: Final = 1 << 20
-_ONE_IN: Final = 4
+_USUALLY: Final = 256 << 10
+"""How far beyond the least a piece goes, on average: a line is chosen with a chance that grows with its length."""
 _LOOKED_AT: Final = 64
 
 
@@ -88,11 +89,11 @@ def cut(blocks: Iterable[bytes]) -> Iterator[bytes]:
 def _end(body: bytes, start: int) -> int:
     """Where the piece that starts here ends; beyond the body where that is not to be told yet."""
     most = start + MOST
-    at = body.find(b"\n", start + LEAST, most)
-    while at >= 0:
-        if xxh3_64_intdigest(body[max(start, at - _LOOKED_AT) : at]) % _ONE_IN == 0:
+    before = body.find(b"\n", start + LEAST, most)
+    while before >= 0 and (at := body.find(b"\n", before + 1, most)) >= 0:
+        if xxh3_64_intdigest(body[max(before, at - _LOOKED_AT) : at]) % _USUALLY < at - before:
             return at + 1
-        at = body.find(b"\n", at + 1, most)
+        before = at
     return most
 
 
