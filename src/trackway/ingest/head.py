@@ -56,7 +56,9 @@ class Head:
         try:
             return value_of(text.encode("utf-8", "surrogatepass"))
         except (ValueError, RecursionError):
-            return None if len(self.lines) > 1 else closed(text)
+            # A document over many lines has lines that are values, too: its first one is not.
+            is_lines = len(self.lines) > 1 and not text.partition("\n")[0].rstrip().endswith((",", ":", "{", "["))
+            return None if is_lines else closed(text)
 
     @cached_property
     def document(self) -> dict[str, Any]:
