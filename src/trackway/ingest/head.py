@@ -19,7 +19,7 @@ from trackway.ingest.zips import opened
 
 HEAD: Final = 1 << 18
 _LINES: Final = 40
-_MARKS: Final = re.compile(r'"(?:[^"\\]|\\.)*+(?:"|$)|[{}\[\],]', re.DOTALL)
+_MARKS: Final = re.compile(r'"(?:[^"\\]|\\(?:.|$))*+(?:"|$)|[{}\[\],]', re.DOTALL)
 """What structure is made of, with whole strings passed by."""
 
 
@@ -82,6 +82,8 @@ def closed(text: str) -> Any:  # noqa: ANN401  a JSON value is anything
 
     >>> closed('{"a": [1, 2, {"b": "c'), closed('{"a": 1, "b')
     ({'a': [1, 2, {}]}, {'a': 1})
+    >>> closed('{"a": 1, "b": "x, y' + chr(92))
+    {'a': 1}
     """
     opened: list[str] = []
     good, ends = 0, ""
