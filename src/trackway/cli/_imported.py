@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 _TOLD: Final = 20
 """Troubles that are said one by one; the rest are counted, and are all in ``--json``."""
-_QUIET: Final = frozenset({"unknown", "part", "unchanged", "archive"})
+_QUIET: Final = frozenset({"unknown", "part", "unchanged", "archive", "empty"})
 
 
 class _Row:
@@ -56,7 +56,7 @@ class Report:
         self.refused += each.state == "refused"
         if each.state != "unknown":
             self._files.append(each)
-        if each.state in ("archive", "part", "unknown", "refused"):
+        if each.state in ("archive", "empty", "part", "unknown", "refused"):
             return
         row = self._rows.setdefault(each.source, _Row())
         row.files += 1
@@ -130,6 +130,7 @@ class Report:
 _TITLES: Final = ("FILES", "SIZE", "EPISODES", "NEW", "EVENTS ADDED", "WARNINGS")
 _SAID: Final = {
     "unknown": "in these folders are nothing known, and were left alone",
+    "empty": "hold nothing that was said or done yet",
     "pruned": "are of episodes that were pruned here (--again brings them back)",
     "refused": "could not be imported",
 }

@@ -62,7 +62,7 @@ class Importing:
         self._storing = Storing(live, self._state, again=options.again, dry=options.dry)
         self._folder = SpoolFolder(live.home.imports)
         self._readers = Readers(options.workers or os.cpu_count() or 1)
-        self._waiting: deque[tuple[Candidate, Begun | Imported]] = deque()
+        self._waiting: deque[tuple[Candidate | Unreadable, Begun | Imported]] = deque()
 
     def __enter__(self) -> Self:
         return self
@@ -75,13 +75,14 @@ class Importing:
     def take(self, found: Iterable[Candidate | Unreadable]) -> Iterator[Imported]:
         """Import these; what became of each, in their order."""
         for each in found:
-            if isinstance(each, Unreadable):
-                yield Imported(file=each.name, state="refused", error=f"{each.name}: {each.reason}")
-            elif self._is_unchanged(each):
-                known = self._state.file(each.name)
-                assert known is not None
-                yield Imported(file=each.name, state="unchanged", source=known.source, size=each.size)
+            known = self._unchanged(each)
+            if known is not None:
+                self._waiting.append((each, known))
+            elif isinstance(each, Unreadable):
+                said = Imported(file=each.name, state="refused", error=f"{each.name}: {each.reason}")
+                self._waiting.append((each, said))
             elif may_be_archive(each.path) and is_archive(Original(each.path, each.name).head()):
+                yield from self._finish(0)
                 yield from self._archive(each)
             else:
                 yield from self._begin(each)
@@ -108,9 +109,14 @@ class Importing:
         if not self._options.dry:
             self._state.note(archive.name, KnownFile(archive.size, archive.modified, "", "archive", None), {})
 
-    def _is_unchanged(self, each: Candidate) -> bool:
-        known = None if self._options.again else self._state.file(each.name)
-        return known is not None and (known.size, known.modified) == (each.size, each.modified)
+    def _unchanged(self, each: Candidate | Unreadable) -> Imported | None:
+        """What is said of a file that is as it was; it is not read again."""
+        known = None if self._options.again or isinstance(each, Unreadable) else self._state.file(each.name)
+        if known is None or isinstance(each, Unreadable):
+            return None
+        if (known.size, known.modified) != (each.size, each.modified):
+            return None
+        return Imported(file=each.name, state="unchanged", source=known.source, size=each.size)
 
     def _begin(self, each: Candidate) -> Iterator[Imported]:
         """Have it read; gives what was finished meanwhile."""
@@ -123,7 +129,10 @@ class Importing:
     def _finish(self, but: int) -> Iterator[Imported]:
         while len(self._waiting) > but:
             each, begun = self._waiting.popleft()
-            yield begun if isinstance(begun, Imported) else self._finished(each, begun)
+            if isinstance(begun, Imported):
+                yield begun
+            elif isinstance(each, Candidate):
+                yield self._finished(each, begun)
 
     def _finished(self, each: Candidate, begun: Begun) -> Imported:
         read = begun()

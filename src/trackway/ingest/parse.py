@@ -15,7 +15,17 @@ from msgspec.structs import force_setattr
 from trackway.ingest.original import Original
 from trackway.ingest.source import Entry, Place, Source, Trouble
 from trackway.schema.codec import Encoded, encode
-from trackway.schema.events import Event, Native, Note, User
+from trackway.schema.events import (
+    AssistantText,
+    AssistantThinking,
+    AssistantToolCall,
+    Event,
+    Native,
+    Note,
+    Reflection,
+    ToolResult,
+    User,
+)
 from trackway.schema.ids import imported_writer
 
 KEY: Final = "key"
@@ -23,14 +33,21 @@ ENTRY: Final = "entry"
 """What ``native.fields`` holds of an imported entry's first event: what it is known by, and what had no home."""
 
 
+_SAYING: Final = frozenset((User, AssistantText, AssistantThinking, AssistantToolCall, ToolResult, Reflection))
+
+
 class Found(NamedTuple):
-    """An entry as it is stored: its session, the number that stands for its key, its events, the bytes they name."""
+    """An entry as it is stored: its session, the number that stands for its key, its events, the bytes they name.
+
+    ``says`` is whether anybody says or does anything in it: a session in which nobody does is no episode yet.
+    """
 
     session: str
     key: int
     place: Place
     events: list[Encoded]
     contents: Sequence[bytes]
+    says: bool = True
 
 
 class _Session:
@@ -67,7 +84,8 @@ def parsed(source: Source, original: Original) -> Iterator[Found | Trouble]:
         name = entry.key if entry.session else f"{entry.key}/{_digest(entry)}"
         events = [encode(each) for each in _placed(source, entry, session, name)]
         session.ends[key], session.last = session.n - 1, key
-        yield Found(entry.session, key_of(name), entry.place, events, entry.contents)
+        says = any(type(each) in _SAYING for each in entry.events)
+        yield Found(entry.session, key_of(name), entry.place, events, entry.contents, says)
 
 
 def _digest(entry: Entry) -> str:

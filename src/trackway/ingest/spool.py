@@ -42,13 +42,17 @@ class SpooledPart(msgspec.Struct, frozen=True, array_like=True, gc=False):
 
 
 class Mentioned(msgspec.Struct, frozen=True, kw_only=True):
-    """A session that a file is about: its own name, the bytes of the file, and its entries and events."""
+    """A session that a file is about: its own name, the bytes of the file, its entries and events.
+
+    In an empty one nobody has said or done anything yet.
+    """
 
     session: str
     start: int
     stop: int
     entries: int
     events: int
+    is_empty: bool = False
 
 
 class Told(msgspec.Struct, frozen=True, kw_only=True):

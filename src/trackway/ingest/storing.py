@@ -12,10 +12,12 @@ from typing import NamedTuple
 import msgspec
 
 from trackway.ingest.naming import episode_id
+from trackway.ingest.renaming import Renaming
 from trackway.ingest.sources import source_of
-from trackway.ingest.spool import Mentioned, ReadFile, Spooled, Told
+from trackway.ingest.spool import Mentioned, ReadFile, Spooled, SpooledEntry, Told
 from trackway.ingest.state import KnownFile, State
 from trackway.schema import ids
+from trackway.schema.codec import Encoded
 from trackway.schema.version import SCHEMA
 from trackway.store import erase, record
 from trackway.store.base import Batch
@@ -28,7 +30,8 @@ class Imported(msgspec.Struct, frozen=True, kw_only=True):
     """What became of one file.
 
     ``state``: new, grown (of episodes that were here, something is new), present (nothing is), unchanged (not read
-    again), pruned (its episodes were deleted here), part (read with another file), unknown (nothing we know), refused.
+    again), empty (nothing has happened in it yet), pruned (its episodes were deleted here), part (read with another
+    file), archive (read file by file), unknown (nothing we know), refused.
     """
 
     file: str
@@ -45,24 +48,31 @@ class Imported(msgspec.Struct, frozen=True, kw_only=True):
     hint: str = ""
 
 
-class _Episode:
-    """One episode that a file is about: its id, what it has, what is added."""
-
-    def __init__(self, uuid: str, known: set[int] | None, *, is_pruned: bool) -> None:
-        self.id = uuid
-        self.bytes = ids.to_bytes(uuid)
-        self.is_new = known is None
-        self.is_pruned = is_pruned
-        self.known = known or set()
-        self.added: set[int] = set()
-        self.events = 0
-
-
 class _Known(NamedTuple):
     """An episode by its id, and what it has; None where it is not here."""
 
     id: str
     keys: set[int] | None
+
+
+class _Episode:
+    """One episode that a file is about: its id, what it has, what is added."""
+
+    def __init__(self, known: _Known, *, is_pruned: bool, is_empty: bool) -> None:
+        self.id = known.id
+        self.bytes = ids.to_bytes(known.id)
+        self.is_new = known.keys is None
+        self.is_pruned = is_pruned
+        self.is_empty = is_empty
+        self.known = known.keys or set()
+        self.added: set[int] = set()
+        self.events = 0
+        self.renaming: Renaming | None = None
+
+    @property
+    def is_left_out(self) -> bool:
+        """Whether nothing of it is stored."""
+        return self.is_pruned or (self.is_empty and self.is_new)
 
 
 class Storing:
@@ -90,9 +100,11 @@ class Storing:
 
     def _stored(self, read: ReadFile, spooled: Spooled, modified: int) -> Imported:
         episodes = self._episodes(read)
+        if all(each.is_left_out for each in episodes):
+            return _told(read, episodes)
         originals = self._originals(read, spooled, episodes)
         self._live.store.seal(Batch(self._records(spooled, episodes), originals=originals, is_whole=True))
-        kept = [each for each in episodes if not each.is_pruned]
+        kept = [each for each in episodes if not each.is_left_out]
         unnamed = next((e.id for e, m in zip(episodes, read.sessions, strict=True) if not m.session), None)
         file = KnownFile(read.size, modified, read.files[0].hash, read.source, unnamed)
         added = {each.id: (each.added, self._live.store.episode(each.id).n_events) for each in kept if each.added}
@@ -104,7 +116,10 @@ class Storing:
     def _episodes(self, read: ReadFile) -> list[_Episode]:
         found = [self._known(read, each) for each in read.sessions]
         gone = set[bytes]() if self._again else self._gone([ids.to_bytes(each.id) for each in found])
-        return [_Episode(each.id, each.keys, is_pruned=ids.to_bytes(each.id) in gone) for each in found]
+        return [
+            _Episode(known, is_pruned=ids.to_bytes(known.id) in gone, is_empty=each.is_empty)
+            for known, each in zip(found, read.sessions, strict=True)
+        ]
 
     def _gone(self, among: list[bytes]) -> set[bytes]:
         dropped = getattr(self._live.store, "dropped", None)
@@ -143,22 +158,29 @@ class Storing:
         number = 0
         for entry in spooled.entries():
             episode = episodes[entry.session]
-            if episode.is_pruned or entry.key in episode.known or entry.key in episode.added:
+            if episode.is_left_out or entry.key in episode.known or entry.key in episode.added:
                 continue
             episode.added.add(entry.key)
             for content in entry.contents:
                 number += 1
                 body = record.pack_blob_part(number, content, last=True)
                 yield record.meta_of(BLOB_PART, 0, SCHEMA), episode.bytes + body, 0, 0
-            for each in entry.encoded():
+            for each in self._named(episode, entry):
                 episode.events += 1
                 yield record.meta_of(EVENT, each.flags, each.schema), episode.bytes + each.body, 0, 0
+
+    def _named(self, episode: _Episode, entry: SpooledEntry) -> Iterator[Encoded]:
+        """The events under numbers that are free: a slice that begins like a file we know counts otherwise."""
+        if episode.renaming is None:
+            last = {} if episode.is_new else self._live.store.episode(episode.id).writers
+            episode.renaming = Renaming(last, entry)
+        return episode.renaming.renamed(entry)
 
     def _originals(self, read: ReadFile, spooled: Spooled, episodes: list[_Episode]) -> Iterator[Incoming]:
         """The file, and what lies beside it; asked for when all entries were."""
         spans: dict[str, tuple[int, int]] = {}
         for episode, each in zip(episodes, read.sessions, strict=True):
-            if not episode.is_pruned:
+            if not episode.is_left_out:
                 spans[episode.id] = (each.start, each.stop)
         if not spans:
             return
@@ -168,17 +190,17 @@ class Storing:
 
 
 def _told(read: ReadFile, episodes: list[_Episode]) -> Imported:
-    new = sum(each.is_new and not each.is_pruned for each in episodes)
+    new = sum(each.is_new and not each.is_left_out for each in episodes)
     events = sum(each.events for each in episodes)
-    if all(each.is_pruned for each in episodes):
-        state = "pruned"
+    if all(each.is_left_out for each in episodes):
+        state = "pruned" if any(each.is_pruned for each in episodes) else "empty"
     elif new:
         state = "new"
     else:
         state = "grown" if events else "present"
     return Imported(
         file=read.name, state=state, source=read.source, size=read.size,
-        episodes=tuple(each.id for each in episodes if not each.is_pruned), new_episodes=new,
+        episodes=tuple(each.id for each in episodes if not each.is_left_out), new_episodes=new,
         entries=sum(len(each.added) for each in episodes), events=events, warnings=tuple(read.troubles),
         n_warnings=read.n_troubles,
     )  # fmt: skip

@@ -79,6 +79,7 @@ class _Session:
         self.start: int | None = None
         self.stop = 0
         self.entries = self.events = 0
+        self.says = False
 
 
 def read_file(job: Job) -> ReadFile:
@@ -160,6 +161,7 @@ class _Reading:
             session.start = offset if session.start is None else session.start
             session.stop = max(session.stop, offset + 1)
         session.entries += 1
+        session.says = session.says or found.says
         session.events += len(found.events)
         events = [(each.body, each.flags, each.schema) for each in found.events]
         self._spool.entry(SpooledEntry(session.number, found.key, events, list(found.contents)))
@@ -192,6 +194,7 @@ class _Reading:
                 session=name, start=0 if is_whole or each.start is None else each.start,
                 stop=size if is_whole or each.start is None or len(self._sessions) == 1 else each.stop,
                 entries=each.entries, events=each.events,
+                is_empty=not each.says,
             )
             for name, each in self._sessions.items()
         ]  # fmt: skip
