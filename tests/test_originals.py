@@ -2,22 +2,25 @@
 
 import sqlite3
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from trackway.errors import BlobNotFound
 from trackway.schema.canonical import hash_bytes
-from trackway.store.base import Batch
+from trackway.store.base import Batch, Query
+from trackway.store.choice import Criteria
 from trackway.store.home import Home
 from trackway.store.memory import MemoryStore
 from trackway.store.originals import LEAST, MOST, Hashing, cut
+from trackway.store.retention import Retention
 from trackway.store.sqlite import SqliteStore
 from trackway.store.verify import verify
 from trackway.testing.contract_originals import OriginalsContract, incoming, lines
 from trackway.testing.events import records, small_episode
 
-FIRST, SECOND = "00000000-0000-4000-8000-000000000001", "00000000-0000-4000-8000-000000000002"
+FIRST, SECOND, THIRD = (f"00000000-0000-4000-8000-00000000000{i}" for i in range(3))
 
 
 class TestSqlite(OriginalsContract):
@@ -114,6 +117,17 @@ def test_importing_again_fills_the_hole(store):
 
     (found,) = store.originals(FIRST)
     assert b"".join(store.original(found.hash)) == BODY
+
+
+def test_a_time_nobody_told(store):
+    """An episode without times has none: it is not old, and no question about times finds it."""
+    timeless = [msgspec.structs.replace(each, at=0) for each in small_episode()]
+    store.seal(Batch(records(THIRD, timeless)))
+
+    assert store.episode(THIRD).started_at is None
+    assert {each.id for each in store.episodes(Query(until=2**62))} == {FIRST, SECOND}
+    assert not Query(until=2**62).takes(store.episode(THIRD))
+    assert not Criteria(limits=Retention(max_age="1s")).condemns(store.episode(THIRD), 0, now=2**62)
 
 
 def test_copies_share_their_parts(store):

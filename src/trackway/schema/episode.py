@@ -108,7 +108,7 @@ class Fold:
             self.fields[name] = getattr(header, name)
         self.fields["model"] = header.model or self.fields.get("model") or self.was.model
         self.tags.update(dict.fromkeys(header.tags))
-        self.fields["started_at"] = event.at
+        self.fields["started_at"] = event.at or None  # an imported file may not tell
 
     def _end(self, event: EpisodeEnd) -> None:
         lost = self.fields.get("lost", self.was.lost) + event.lost

@@ -91,15 +91,15 @@ class Query(msgspec.Struct, frozen=True, kw_only=True):
             "variant": self.variant, "agent": self.agent, "model": self.model,
             "outcome": None if self.outcome == "none" else self.outcome,
         }  # fmt: skip
-        started = summary.started_at or 0
+        started = summary.started_at
         return (
             all(each is None or getattr(summary, name) == each for name, each in wanted.items())
             and (self.outcome != "none" or summary.outcome is None)
             and (self.task is None or self.task.casefold() in summary.task.casefold())
             and (self.tool is None or self.tool in summary.tools)
             and (self.tag is None or self.tag in summary.tags)
-            and (self.since is None or started >= self.since)
-            and (self.until is None or started < self.until)
+            and (self.since is None or (started is not None and started >= self.since))
+            and (self.until is None or (started is not None and started < self.until))
         )
 
     def ordered(self, summaries: list[EpisodeSummary]) -> list[EpisodeSummary]:

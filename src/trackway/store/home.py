@@ -2,6 +2,7 @@
 
 home/
   store.db            the default store
+  derived.db          digests of episodes, for `stats`: derived, may be removed at any time
   store.lock          held while the store is created or migrated
   seal.lock           held while a journal is sealed; whoever holds it may adopt the journals of the dead
   journals/WRITER/    one folder per recording process: lock, writer.json, N.seg
@@ -39,6 +40,11 @@ class Home(NamedTuple):
     def store_key(self) -> str:
         """How journals name the default store."""
         return f"sqlite:{os.path.realpath(self.store)}"
+
+    @property
+    def derived(self) -> Path:
+        """What is derived from episodes and kept for speed."""
+        return self.path / "derived.db"
 
     @property
     def seal_lock(self) -> Path:
