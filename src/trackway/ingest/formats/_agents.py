@@ -88,6 +88,8 @@ class About:
         self.metadata: dict[str, Any] = {}
         self.native: dict[str, Any] | None = None
         self.place: Place | None = None
+        self.before: Entry | None = None
+        """What a sub-agent's own file says first: it goes on with a session, and must not begin as that one does."""
 
     def prompt(self, said: str) -> None:
         """A prompt of a person: the first one names the episode."""
@@ -152,5 +154,7 @@ class Sessions:
             parent=about.parent, source=self.source, taps=("transcript",),
         )  # fmt: skip
         place = about.place or (waiting[0].place if waiting else Place())
+        if about.before is not None:
+            yield about.before
         yield Entry(session, "start", [EpisodeStart(header=header, at=about.at)], place, native=about.native)
         yield from waiting
