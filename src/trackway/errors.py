@@ -5,7 +5,8 @@
     │   ├── EpisodeClosed         an event after the end
     │   ├── RecorderClosed        an event after close()
     │   ├── UnknownOutcome        an outcome nobody defined
-    │   └── BadSetting            a value of a setting or argument that is none of the known ones
+    │   ├── BadSetting            a value of a setting or argument that is none of the known ones
+    │   └── QueryRefused          a search that cannot be made sense of, and where
     ├── NotFound
     │   ├── EpisodeNotFound       no episode answers to that id
     │   ├── AmbiguousEpisode      more than one does
@@ -16,6 +17,7 @@
     │   ├── StoreUnavailable      missing, read-only, locked, full
     │   ├── JournalRemoved        its files were removed under a living process, and cannot be put back
     │   └── NotAStore             the file is something else
+    ├── SearchUnavailable         the full-text index can be neither read nor made anew
     ├── PackRefused               a file that is no whole pack, or that this store cannot take
     └── EventRefused              an event that cannot be encoded, and why
 
@@ -59,6 +61,10 @@ class BadSetting(Misuse):
     """A setting or argument has a value that is none of the known ones."""
 
 
+class QueryRefused(Misuse):
+    """A search that cannot be made sense of; ``position`` is the character it begins to be wrong at, from 1."""
+
+
 class NotFound(TrackwayError):
     """What was asked for is not there."""
 
@@ -97,6 +103,12 @@ class JournalRemoved(StoreTrouble):
 
 class NotAStore(StoreTrouble):
     """The file exists and is something else."""
+
+
+class SearchUnavailable(TrackwayError):
+    """The full-text index can be neither read nor made anew; nothing is lost, it is derived. ``why`` is the reason."""
+
+    why: str
 
 
 class PackRefused(TrackwayError):

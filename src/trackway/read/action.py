@@ -10,7 +10,7 @@ from typing import Any, Final, NamedTuple
 
 from trackway.schema.plain import text_of
 
-_PATH: Final = (
+PATHS: Final = (
     "path", "file_path", "filepath", "filename", "file", "notebook_path", "target_file", "absolute_path",
     "relative_path", "relative_workspace_path", "directory", "dir", "dir_path", "folder",
 )  # fmt: skip
@@ -46,7 +46,7 @@ def action_of(args: bytes) -> Action:
         return Action()
     if not isinstance(found, dict):
         return Action()
-    return Action(_first(found, _PATH), _first(found, _QUERY), _first(found, _CONTENT))
+    return Action(_first(found, PATHS), _first(found, _QUERY), _first(found, _CONTENT))
 
 
 def _first(args: dict[str, Any], names: tuple[str, ...]) -> str | None:
