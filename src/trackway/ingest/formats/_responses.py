@@ -39,7 +39,13 @@ class Answer(NamedTuple):
         yield ModelCall(id=name, model=self.model, at=self.at, agent=agent)
         if self.usage is not None or self.finish is not None or error is not None:
             yield ModelResult(
-                id=name, usage=self.usage, finish_reason=self.finish, model=self.model, at=self.at, agent=agent, error=error
+                id=name,
+                usage=self.usage,
+                finish_reason=self.finish,
+                model=self.model,
+                at=self.at,
+                agent=agent,
+                error=error,
             )
 
     def words(self, name: str, agent: str | None = None) -> Iterator[Event]:
@@ -73,15 +79,15 @@ def _of_choices(response: dict[str, Any]) -> Answer:
     return Answer(
         text(response.get("id")), text(response.get("model")) or None, at_of(response.get("created")),
         _usage(response), text(choice.get("finish_reason")) or None, text_in(message.get("content")),
-        tuple(_thoughts(message)), tuple(uses_in(message)), rest,
+        tuple(thoughts_in(message)), tuple(uses_in(message)), rest,
     )  # fmt: skip
 
 
 _THOUGHT = ("reasoning", "reasoning_content", "reasoning_details", "thinking_blocks")
 
 
-def _thoughts(message: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any] | None]]:
-    """Its reasoning, with what the provider wants back verbatim."""
+def thoughts_in(message: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any] | None]]:
+    """The reasoning in an assistant message, with what the provider wants back verbatim."""
     content = text(message.get("reasoning_content")) or text(message.get("reasoning"))
     state = {name: message[name] for name in ("reasoning_details", "thinking_blocks") if listing(message.get(name))}
     if content or state:
