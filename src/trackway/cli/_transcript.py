@@ -91,6 +91,7 @@ class Transcript:
         self._section: tuple[str | None, int] = (None, 0)
         self._model: str | None = None
         self._models: dict[str, kinds.ModelCall] = {}
+        self._used: dict[str, str] = {}
         self._by_kind: dict[type[kinds.Event], Callable[[Any], Iterator[Line]]] = {
             kinds.EpisodeStart: self._start, kinds.User: self._user, kinds.AssistantThinking: self._thinking,
             kinds.AssistantText: self._text, kinds.AssistantToolCall: self._tool_call, kinds.ToolResult: self._result,
@@ -160,13 +161,16 @@ class Transcript:
             yield from self._block(event.system if isinstance(event.system, str) else dumps(event.system), "system")
 
     def _model_result(self, event: kinds.ModelResult) -> Iterator[Line]:
-        asked = self._models.pop(event.id, None)
+        asked = self._models.get(event.id)
+        used = "" if not event.usage else _tokens(event.usage)
+        if self._used.get(event.id) == used and not event.error:  # an imported call that is told in several places
+            return
+        self._used[event.id] = used
         words = [event.model or (asked.model if asked else None) or self._model or "(unnamed)"]
         words += [f"attempt {asked.attempt}"] if asked and asked.attempt > 1 else []
         words += [duration(event.latency_ms * _MS)] if event.latency_ms is not None else []
         words += [event.finish_reason] if event.finish_reason else []
-        if event.usage:
-            words += [_tokens(event.usage) + f" ({event.usage_from})" * (event.usage_from != "provider")]
+        words += [used + f" ({event.usage_from})" * (event.usage_from != "provider")] if used else []
         yield line(Span(" · ".join(word for word in words if word), "dim"), label="model")
         if event.error:
             yield from self._block(f"✗ {event.error}", "", text_style="bad")
