@@ -18,6 +18,7 @@ OURS: Final[tuple[str, ...]] = (
     "claude_code",
     "pi",
     "opencode",
+    "qwen",
 )
 """The modules in ``trackway.ingest.formats``; each has its ``SOURCE``."""
 

@@ -51,6 +51,11 @@ class Edits:
         if asked is not None:
             self._open[call_id] = asked
 
+    def path(self, call_id: str) -> str:
+        """The file that a call is about; empty where it is about none."""
+        asked = self._open.get(call_id)
+        return "" if asked is None else asked.path
+
     def result(self, call_id: str, *, ok: bool) -> tuple[list[FileChange], list[bytes]]:
         """What a call changed, and the contents the changes name; nothing where it failed, or was about no file."""
         asked = self._open.pop(call_id, None)
@@ -76,6 +81,11 @@ class Edits:
             cause=cause, exact=False,
         )  # fmt: skip
         self._keep(asked.path, after)
+
+    def seen(self, call_id: str, path: str, after: bytes) -> None:
+        """A change that was told with its contents: nothing is inferred of the call, and the file is followed on."""
+        self._open.pop(call_id, None)
+        self._keep(path, after)
 
     def _keep(self, path: str, content: bytes | None) -> None:
         self._size -= len(self._known.pop(path, b""))

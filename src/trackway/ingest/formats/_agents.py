@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from trackway.ingest.making import task_of
 from trackway.ingest.source import Entry, Place, Trouble
-from trackway.schema.events import EpisodeStart, Header, Parent
+from trackway.schema.events import EpisodeStart, Header, Note, Parent
 
 HELD: Final = 64
 """Entries that are held until the first prompt is read; after that the session begins without one."""
@@ -126,6 +126,11 @@ class Sessions:
         if found is None:
             found = self._about[session] = About()
         return found
+
+    def sub_agent(self, session: str, agent: str, said: str = "", native: dict[str, Any] | None = None) -> None:
+        """The file is one of a sub-agent: it goes on with the session, and says so first."""
+        note = Note(topic="subagent", text=said or None, detail={"id": agent}, agent=agent)
+        self.about(session).before = Entry(session, f"subagent {agent}", [note], native=native)
 
     def opened(self, entries: Iterable[Entry | Trouble]) -> Iterator[Entry | Trouble]:
         """The entries, with each session's beginning before its first one; one that only began is an episode, too."""

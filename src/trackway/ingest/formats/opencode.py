@@ -173,8 +173,7 @@ def _begun(info: dict[str, Any], sessions: Sessions, storage: _Storage | None) -
     _tell(about, info if above is None else above)
     if above is not None and storage is not None:
         storage.begin(about, session)
-        note = Note(topic="subagent", text=text(info.get("title")), detail={"id": own}, agent=own)
-        about.before = Entry(session, f"subagent {own}", [note], native=info)
+        sessions.sub_agent(session, own, text(info.get("title")), info)
     elif parent:
         about.parent = Parent(episode=episode_id("opencode", parent, keeps_ids=False))
     return about, Messages(session, None if above is None else own)
