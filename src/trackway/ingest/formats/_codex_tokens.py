@@ -1,0 +1,69 @@
+"""Codex's model calls: they have no ids in a rollout, and their tokens come as running totals.
+
+A call begins with the first thing a model says after something else was said to it, and is known by the time of that
+line: a rollout that is written anew, with turns left out, keeps the times. Its usage is what the next total says more
+than the last one. The same total told again (at the start of each turn, and by ``token_usage_record`` beside
+``token_count``) is no further call. Tokens that no item belongs to, as of a compaction, are a call of their own.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from trackway.ingest.making import Keys
+from trackway.schema.events import Event, ModelCall, ModelResult
+
+
+class ModelCalls:
+    """The calls of one thread; ``id`` is the latest of them."""
+
+    def __init__(self) -> None:
+        self.id: str | None = None
+        self.is_open = False
+        self._waits = False
+        self._total: dict[str, Any] | None = None
+        self._names = Keys()
+
+    def begin(self, when: str, model: str | None, at: int) -> list[Event]:
+        """The call that an item belongs to, where it is the first of it."""
+        if self.is_open:
+            return []
+        self.is_open = self._waits = True
+        self.id = self._names.of(f"model-{when}" if when else "model")
+        return [ModelCall(id=self.id, model=model, at=at)]
+
+    def close(self) -> None:
+        """Something else was said: what the model says next is another call."""
+        self.is_open = False
+
+    def is_news(self, total: Any, last: Any) -> bool:  # noqa: ANN401  whatever stands where counts should
+        """Whether a line tells tokens that no line before it told."""
+        return total != self._total if isinstance(total, dict) else isinstance(last, dict)
+
+    def usage(self, total: Any, last: Any, when: str, model: str | None, at: int) -> list[Event]:  # noqa: ANN401  as above
+        """What is news, as the result of the call it belongs to."""
+        total = total if isinstance(total, dict) else None
+        last = last if isinstance(last, dict) else None
+        told = _added(self._total, total, last)
+        self._total = total if total is not None else self._total
+        events: list[Event] = [] if self._waits else self.begin(when, model, at)
+        self.is_open = self._waits = False
+        assert self.id is not None  # begun here, or before
+        events.append(ModelResult(id=self.id, usage=told, model=model, at=at))
+        return events
+
+
+def _added(before: dict[str, Any] | None, total: dict[str, Any] | None, last: dict[str, Any] | None) -> dict[str, Any]:
+    """What the last call used: as it is told, unless totals that only grew say something else."""
+    if before is None or total is None:
+        return last if last is not None else dict(total or {})
+    added = {name: _less(count, before.get(name)) for name, count in total.items()}
+    grown = all(each is not None and each >= 0 for each in added.values())
+    # A thread resumed by an old client counts from nothing again: then what is told of the call itself holds.
+    return added if grown and added != last else (last if last is not None else dict(total))
+
+
+def _less(count: Any, before: Any) -> int | None:  # noqa: ANN401  whatever stands where a count should
+    if not isinstance(count, int) or isinstance(count, bool):
+        return None
+    return count - before if isinstance(before, int) else count
