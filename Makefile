@@ -1,6 +1,6 @@
 # `make demo` and `make test` set up everything they need on first use; all it takes is Python 3.11 or newer.
 .DEFAULT_GOAL := help
-.PHONY: help demo test faults check fix golden bench bench-peers clean
+.PHONY: help demo test faults check fix golden bench formats bench-peers clean
 unexport PYTHONHOME PYTHONPATH
 SETUP := @sh scripts/setup
 BIN := .venv/bin
@@ -41,6 +41,10 @@ golden: ## rewrite the golden files; review the difference
 bench: ## the benchmarks; ARGS="--doc docs/benchmarks.md" keeps the figures
 	$(SETUP) bench
 	@$(BIN)/python -m benchmarks $(ARGS)
+
+formats: ## every file beside the checkout imported, counted, given back; into docs/formats.md, or as ARGS say
+	$(SETUP) dev
+	@$(BIN)/python -m benchmarks.formats $(or $(ARGS),--doc docs/formats.md)
 
 bench-peers: ## beside other recorders, each installed apart; into docs/benchmarks.md, or as ARGS say
 	$(SETUP) bench
