@@ -16,6 +16,7 @@ from trackway.ingest.source import Sign, Source
 OURS: Final[tuple[str, ...]] = (
     # one a line, in the order in which equally sure ones are believed
     "claude_code",
+    "codex",
     "pi",
     "opencode",
     "qwen",
