@@ -54,16 +54,19 @@ def pieces(text: str) -> list[Piece]:
     if _THOUGHT in text:
         text = _thought(text, found)
     start = at = 0
-    while (opened := text.find(_CALL, at)) >= 0 and (closed := text.find(_CALLED, opened)) >= 0:
-        inside = text[opened + len(_CALL) : closed]
-        calls = asked(inside)
-        if not calls:  # no call by the convention: it is text, and what follows is looked at by itself
-            at = opened + len(_CALL)
+    while (closed := text.find(_CALLED, at)) >= 0:
+        opened = text.find(_CALL, at, closed)
+        at = closed + len(_CALLED)
+        calls = None if opened < 0 else asked(text[opened + len(_CALL) : closed])
+        if not calls and opened >= 0:  # an opening tag without an end before it is text
+            opened = text.rfind(_CALL, opened, closed)
+            calls = asked(text[opened + len(_CALL) : closed])
+        if not calls:
             continue
         if text[start:opened].strip():
             found.append(Piece("text", text[start:opened], []))
-        found.append(Piece("call", inside.strip(), calls))
-        start = at = closed + len(_CALLED)
+        found.append(Piece("call", text[opened + len(_CALL) : closed].strip(), calls))
+        start = at
     if not found or text[start:].strip():
         found.append(Piece("text", text[start:], []))
     return found
