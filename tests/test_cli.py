@@ -95,6 +95,8 @@ def test_command_explains_itself(name):
     """Every command has the common options and examples, and its line of help is its docstring's first."""
     command = main.get_command(click.Context(main), name)
     page = cli(name, "--help").stdout
+    for part in getattr(command, "commands", {}):  # a command of commands: their pages have the options
+        page += cli(name, part, "--help").stdout
     for wanted in ("--json", "--home", "--store", "Examples:", f"trackway {name}"):
         assert wanted in page
     assert command.help.splitlines()[0] == COMMANDS[name][1]

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from trackway.store.originals import OriginalFile
 
 
-@click.group()
+@click.group(epilog=examples("trackway export raw last > session.jsonl"))
 def export() -> None:
     """Write episodes in the forms other programs take."""
 
