@@ -1,289 +1,265 @@
-"""stats: many episodes counted together: per task, per tool, per model. One pass, an episode at a time.
+"""stats: many episodes counted together: per task, tool, model, call and file. Each is read once, or its digest taken.
 
-What grows is the number of different names, never the number of events: of durations only counts by size are kept, in
-steps of 5 %, so a quantile is right to within that.
+What grows is the number of different names, and a few bytes a call: of durations and calls only numbers are kept
+(``read.durations``, ``read.repeats``), so that a quantile is right to within 5 %. What a row costs to make is paid for
+the rows that are asked for.
 """
 
 from __future__ import annotations
 
-import math
+import heapq
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Final
 
-import msgspec
-
-from trackway.read.order import in_order
-from trackway.read.pairs import Waiting
-from trackway.read.price import Pricer
-from trackway.read.usage import Usage, together, usage
+from trackway.read.counts import Digest, FileCount, ModelCount, ToolCount
+from trackway.read.digest import digest_of, with_prices
+from trackway.read.durations import Durations, Spread
+from trackway.read.price import Price, Pricer
+from trackway.read.repeated import Repeated
+from trackway.read.repeats import Words
+from trackway.read.spending import Group, Spending
+from trackway.read.tables import CallRow, FileRow, ModelRow, Stats, TaskRow, ToolRow
+from trackway.read.usage import ModelUsage, Usage
 from trackway.schema.episode import EpisodeSummary
-from trackway.schema.events import (
-    AssistantToolCall,
-    EpisodeStart,
-    Event,
-    ModelCall,
-    ModelResult,
-    Reward,
-    ToolResult,
-)
+from trackway.schema.events import Event
 
-_STEP: Final = math.log(1.05)
+__all__ = [
+    "CallRow", "Counting", "Durations", "FileRow", "ModelRow", "Spread", "Stats", "TaskRow", "ToolRow",
+]  # fmt: skip
+
 _MS: Final = 1_000_000
 
 
-class Spread(msgspec.Struct, frozen=True, kw_only=True):
-    """Lengths of time, in milliseconds: how many were told, their sum, the middle, and what few exceed."""
+class _Task:
+    """All tries at one task."""
 
-    n: int = 0
-    total: float = 0.0
-    p50: float | None = None
-    p95: float | None = None
-
-
-class Durations:
-    """Lengths of time, counted by size."""
+    __slots__ = (
+        "episodes", "errors", "outcomes", "reward", "rewarded", "score", "scored", "spent", "steps", "took",
+    )  # fmt: skip
 
     def __init__(self) -> None:
-        self._counts: Counter[int] = Counter()
-        self._total = 0.0
-        self._least, self._most = math.inf, 0.0
+        self.episodes = self.steps = self.errors = self.scored = self.rewarded = 0
+        self.outcomes: dict[str, int] = {}
+        self.took: list[float | None] = []
+        self.spent: list[Group] = []
+        self.score = self.reward = 0.0
 
-    def add(self, milliseconds: float | None) -> None:
-        """Count one; None was not told."""
-        if milliseconds is not None and math.isfinite(milliseconds):
-            self._total += milliseconds
-            self._least, self._most = min(self._least, milliseconds), max(self._most, milliseconds)
-            self._counts[round(math.log(max(milliseconds, 1e-3)) / _STEP)] += 1
+    def add(self, summary: EpisodeSummary, digest: Digest, outcome: str, took: float | None) -> None:
+        self.episodes += 1
+        self.steps += summary.n_steps
+        self.errors += digest.errors
+        self.outcomes[outcome] = self.outcomes.get(outcome, 0) + 1
+        self.took.append(took)
+        self.spent += digest.spent
+        if summary.score is not None:
+            self.scored += 1
+            self.score += summary.score
+        if digest.reward is not None:
+            self.rewarded += 1
+            self.reward += digest.reward
 
-    def spread(self) -> Spread:
-        """Their sum and quantiles."""
-        return Spread(n=self._counts.total(), total=self._total, p50=self._at(0.5), p95=self._at(0.95))
-
-    def _at(self, share: float) -> float | None:
-        left = share * self._counts.total()
-        for size in sorted(self._counts):
-            left -= self._counts[size]
-            if left <= 0:
-                return min(max(math.exp(size * _STEP), self._least), self._most)
-        return None
-
-
-class TaskRow(msgspec.Struct, frozen=True, kw_only=True):
-    """All tries at one task: the mean ``score`` of the ``scored`` ones, and the mean sum of step rewards."""
-
-    task: str
-    episodes: int
-    outcomes: dict[str, int]
-    steps: int
-    errors: int
-    duration: Spread
-    usage: Usage
-    scored: int = 0
-    score: float | None = None
-    reward: float | None = None
-
-
-class ToolRow(msgspec.Struct, frozen=True, kw_only=True):
-    """All calls of one tool; ``unanswered`` ones are errors too."""
-
-    tool: str
-    episodes: int
-    calls: int
-    errors: int
-    unanswered: int
-    duration: Spread
-
-
-class ModelRow(msgspec.Struct, frozen=True, kw_only=True):
-    """All calls of one model."""
-
-    model: str | None
-    episodes: int
-    calls: int
-    errors: int
-    latency: Spread
-    usage: Usage
-
-
-class Stats(msgspec.Struct, frozen=True, kw_only=True):
-    """Everything counted, and the same by task, tool and model, the most used first."""
-
-    episodes: int
-    events: int
-    outcomes: dict[str, int]
-    steps: int
-    errors: int
-    duration: Spread
-    usage: Usage
-    tasks: list[TaskRow]
-    tools: list[ToolRow]
-    models: list[ModelRow]
-
-
-class _Group:
-    """What is counted under one name."""
-
-    def __init__(self) -> None:
-        self.episodes = self.events = self.calls = self.steps = self.errors = self.unanswered = self.scored = 0
-        self.outcomes: Counter[str] = Counter()
-        self.durations = Durations()
-        self.usage = Usage()
-        self.score = 0.0
-        self.reward = 0.0
-        self.rewarded = 0
-
-    def spend(self, spent: Usage) -> None:
-        """Add what one episode spent; a running sum, so that nothing per episode is kept."""
-        self.usage = together((self.usage, spent))
-
-
-class _Heard:
-    """What one episode has told so far, and the calls of tools that wait for their results."""
-
-    def __init__(self) -> None:
-        self.tools: set[str] = set()
-        self.rewards: list[float] = []
-        self.of_models: list[Event] = []  # what a call used is known once all was heard of it
-        self._waiting = Waiting()
-        self._calls: dict[int, str] = {}
-
-    def take(self, event: Event) -> tuple[str, ToolResult] | None:
-        """The tool, where this is what came of a call of one."""
-        if isinstance(event, AssistantToolCall):
-            self.tools.add(event.name)
-            self._calls[self._waiting.call(event)] = event.name
-        elif isinstance(event, ToolResult):
-            place = self._waiting.result(event)
-            return None if place is None else (self._calls.pop(place), event)
-        elif isinstance(event, (EpisodeStart, ModelCall, ModelResult)):
-            self.of_models.append(event)
-        elif isinstance(event, Reward) and event.scope == "step" and event.value is not None:
-            self.rewards.append(event.value)
-        return None
-
-    def unanswered(self) -> list[str]:
-        """The tools of the calls that nothing came back from."""
-        return list(self._calls.values())
-
-
-class Counting:
-    """Takes episodes one by one; ``stats()`` says what they come to."""
-
-    def __init__(self, prices: Pricer | None = None) -> None:
-        self._prices = prices
-        self._whole = _Group()
-        self._tasks: dict[str, _Group] = {}
-        self._tools: dict[str, _Group] = {}
-        self._models: dict[str | None, _Group] = {}
-
-    def add(self, summary: EpisodeSummary, events: Iterable[Event]) -> None:
-        """Count one episode."""
-        task = self._tasks.setdefault(summary.task_key or summary.task, _Group())
-        heard, above = _Heard(), (self._whole, task)
-        for event in in_order(map(_light, events), summary.writers):
-            answered = heard.take(event)
-            if answered is not None:
-                self._count_call(*answered, above)
-        for name in heard.unanswered():
-            self._count_call(name, None, above)
-        for name in heard.tools:
-            self._tools[name].episodes += 1
-        if heard.rewards:
-            task.rewarded += 1
-            task.reward += sum(heard.rewards)
-        spent = usage(heard.of_models, self._prices)
-        for group in above:
-            _episode(group, summary, spent)
-        self._count_models(heard.of_models, spent)
-
-    def _count_call(self, name: str, result: ToolResult | None, above: tuple[_Group, ...]) -> None:
-        tool = self._tools.setdefault(name, _Group())
-        tool.calls += 1
-        tool.unanswered += result is None
-        tool.durations.add(None if result is None else result.duration_ms)
-        for group in (tool, *above):
-            group.errors += result is None or result.failed
-
-    def _count_models(self, events: list[Event], spent: Usage) -> None:
-        named: dict[str, str | None] = {}
-        usual: str | None = None
-        for event in events:
-            if isinstance(event, EpisodeStart):
-                usual = event.header.model
-            elif isinstance(event, ModelCall):
-                named[event.id] = event.model
-            elif isinstance(event, ModelResult):
-                model = self._models.setdefault(event.model or named.get(event.id) or usual, _Group())
-                model.durations.add(event.latency_ms)
-                model.errors += event.error is not None
-        for each in spent.models:
-            model = self._models.setdefault(each.model, _Group())
-            model.episodes += 1
-            model.calls += each.calls
-            model.spend(Usage(**{name: getattr(each, name) for name in each.__struct_fields__ if name != "model"}))
-
-    def stats(self) -> Stats:
-        """What was counted so far."""
-        whole = self._whole
-        return Stats(
-            episodes=whole.episodes, events=whole.events, outcomes=dict(whole.outcomes), steps=whole.steps,
-            errors=whole.errors, duration=whole.durations.spread(), usage=whole.usage,
-            tasks=sorted(map(_task, self._tasks, self._tasks.values()), key=lambda row: (-row.episodes, row.task)),
-            tools=sorted(map(_tool, self._tools, self._tools.values()), key=lambda row: (-row.calls, row.tool)),
-            models=sorted(
-                map(_model, self._models, self._models.values()), key=lambda row: (-row.calls, row.model or "")
-            ),
+    def row(self, name: str, table: Mapping[str, Price] | None) -> TaskRow:
+        durations = Durations()
+        for each in self.took:
+            durations.add(each)
+        return TaskRow(
+            task=name, episodes=self.episodes, outcomes=self.outcomes.copy(), steps=self.steps, errors=self.errors,
+            duration=durations.spread(), usage=Spending(self.spent).usage(table), scored=self.scored,
+            score=self.score / self.scored if self.scored else None,
+            reward=self.reward / self.rewarded if self.rewarded else None,
         )  # fmt: skip
 
 
-def _episode(group: _Group, summary: EpisodeSummary, spent: Usage) -> None:
-    group.episodes += 1
-    group.events += summary.n_events
-    group.steps += summary.n_steps
-    group.outcomes[summary.outcome or summary.state or "ended"] += 1
-    group.spend(spent)
-    last = summary.ended_at or summary.last_at
-    if summary.started_at is not None and last is not None:
-        group.durations.add((last - summary.started_at) / _MS)
-    if summary.score is not None:
-        group.scored += 1
-        group.score += summary.score
+class _Tool:
+    """All calls of one tool."""
+
+    __slots__ = ("calls", "durations", "episodes", "errors", "unanswered")
+
+    def __init__(self) -> None:
+        self.episodes = self.calls = self.errors = self.unanswered = 0
+        self.durations = Durations()
+
+    def add(self, count: ToolCount) -> None:
+        self.episodes += 1
+        self.calls += count.calls
+        self.errors += count.errors
+        self.unanswered += count.unanswered
+        self.durations.join(count.sizes)
+
+    def row(self, name: str) -> ToolRow:
+        return ToolRow(
+            tool=name, episodes=self.episodes, calls=self.calls, errors=self.errors, unanswered=self.unanswered,
+            duration=self.durations.spread(),
+        )  # fmt: skip
 
 
-def _task(name: str, group: _Group) -> TaskRow:
-    score = group.score / group.scored if group.scored else None
-    return TaskRow(
-        task=name, episodes=group.episodes, outcomes=dict(group.outcomes), steps=group.steps, errors=group.errors,
-        duration=group.durations.spread(), usage=group.usage, scored=group.scored, score=score,
-        reward=group.reward / group.rewarded if group.rewarded else None,
-    )  # fmt: skip
+class _Model:
+    """What one model answered, and in how many episodes it was called."""
+
+    __slots__ = ("durations", "episodes", "errors")
+
+    def __init__(self) -> None:
+        self.episodes = self.errors = 0
+        self.durations = Durations()
+
+    def add(self, count: ModelCount) -> None:
+        self.errors += count.errors
+        self.durations.join(count.sizes)
+
+    def row(self, name: str | None, spent: ModelUsage | None) -> ModelRow:
+        told = {} if spent is None else {each: getattr(spent, each) for each in spent.__struct_fields__}
+        told.pop("model", None)
+        usage = Usage(**told)
+        return ModelRow(
+            model=name, episodes=self.episodes, calls=usage.calls, errors=self.errors,
+            latency=self.durations.spread(), usage=usage,
+        )  # fmt: skip
 
 
-def _tool(name: str, group: _Group) -> ToolRow:
-    return ToolRow(
-        tool=name, episodes=group.episodes, calls=group.calls, errors=group.errors, unanswered=group.unanswered,
-        duration=group.durations.spread(),
-    )  # fmt: skip
+class Counting:
+    """Takes episodes one by one; ``stats()`` says what they come to.
+
+    ``prices`` put a cost on episodes that are read here; ``table`` is a table of them that holds over any other.
+    """
+
+    def __init__(self, prices: Pricer | None = None, table: Mapping[str, Price] | None = None) -> None:
+        self._prices = prices
+        self._table = table
+        self._episodes = self._events = self._steps = self._errors = self._turns = self._worked = self._untimed = 0
+        self._first: int | None = None
+        self._last: int | None = None
+        self._outcomes: Counter[str] = Counter()
+        self._agents: Counter[str] = Counter()
+        self._sources: Counter[str] = Counter()
+        self._durations = Durations()
+        self._spending = Spending()
+        self._tasks: dict[str, _Task] = {}
+        self._tools: dict[str, _Tool] = {}
+        self._models: dict[str | None, _Model] = {}
+        self._files: dict[str, list[int]] = {}
+        self._edits = self._outside = self._unlisted = 0
+        self._slots: dict[int, list[int]] = {}
+        self._repeated = Repeated()
+        self._words: dict[str, Words] = {}
+
+    def add(self, summary: EpisodeSummary, events: Iterable[Event]) -> None:
+        """Count one episode."""
+        digest, words = digest_of(summary, events)
+        if self._prices is not None:
+            digest = with_prices(digest, self._prices, "")
+        self._words[summary.id] = words
+        self.take(summary, digest)
+
+    def take(self, summary: EpisodeSummary, digest: Digest) -> None:
+        """Count one episode by its digest."""
+        outcome, took = summary.outcome or summary.state or "ended", self._time(summary)
+        self._episodes += 1
+        self._events += summary.n_events
+        self._steps += summary.n_steps
+        self._errors += digest.errors
+        self._turns += summary.n_turns
+        self._worked += digest.worked
+        self._outcomes[outcome] += 1
+        if summary.agent:
+            self._agents[summary.agent] += 1
+        if summary.source:
+            self._sources[summary.source] += 1
+        self._durations.add(took)
+        name = summary.task_key or summary.task
+        task = self._tasks.get(name)
+        if task is None:
+            task = self._tasks[name] = _Task()
+        task.add(summary, digest, outcome, took)
+        for each in digest.tools:
+            tool = self._tools.get(each.name)
+            if tool is None:
+                tool = self._tools[each.name] = _Tool()
+            tool.add(each)
+        self._count_models(digest)
+        self._count_files(digest.files)
+        self._edits += digest.edits
+        self._outside += digest.outside
+        self._unlisted += digest.n_files - len(digest.files)
+        self._repeated.add(summary.id, digest)
+        for slot, events, worked in digest.slots:
+            found = self._slots.setdefault(slot, [0, 0])
+            found[0] += events
+            found[1] += worked
+
+    def _time(self, summary: EpisodeSummary) -> float | None:
+        """How long it took, in milliseconds; None where it knows no times, as what comes from datasets."""
+        started, last = summary.started_at or 0, summary.ended_at or summary.last_at or 0
+        if started <= 0 or last <= 0:
+            self._untimed += 1
+            return None
+        self._first = started if self._first is None else min(self._first, started)
+        self._last = last if self._last is None else max(self._last, last)
+        return (last - started) / _MS
+
+    def _count_models(self, digest: Digest) -> None:
+        models = self._models
+        for each in digest.models:
+            if each.model not in models:
+                models[each.model] = _Model()
+            models[each.model].add(each)
+        for name in {each.model for each in digest.spent}:
+            if name not in models:
+                models[name] = _Model()
+            models[name].episodes += 1
+        for group in digest.spent:
+            self._spending.add(group)
+
+    def _count_files(self, files: list[FileCount]) -> None:
+        for each in files:
+            found = self._files.get(each.path)
+            if found is None:
+                self._files[each.path] = [each.edits, each.outside, 1]
+            else:
+                found[0] += each.edits
+                found[1] += each.outside
+                found[2] += 1
+
+    def stats(
+        self, *, tasks: int | None = None, names: int | None = None, words: Callable[[str], Words] | None = None
+    ) -> Stats:
+        """What was counted so far. So many tasks, and so many calls and files; ``words`` gives an episode's words."""
+        usage = self._spending.usage(self._table)
+        return Stats(
+            episodes=self._episodes, events=self._events, outcomes=dict(self._outcomes), steps=self._steps,
+            errors=self._errors, duration=self._durations.spread(), usage=usage, turns=self._turns,
+            worked=self._worked, first_at=self._first, last_at=self._last, untimed=self._untimed,
+            agents=dict(self._agents.most_common()), sources=dict(self._sources.most_common()),
+            tasks=self._task_rows(tasks), n_tasks=len(self._tasks), tools=self._tool_rows(),
+            models=self._model_rows(usage), calls=self._repeated.rows(names, words or self._words_of),
+            n_calls=self._repeated.n_again, files=self._file_rows(names), n_files=len(self._files),
+            unlisted=self._unlisted, edits=self._edits, outside=self._outside,
+            slots={slot: (events, worked) for slot, (events, worked) in sorted(self._slots.items())},
+        )  # fmt: skip
+
+    def _words_of(self, episode: str) -> Words:
+        return self._words.get(episode, {})
+
+    def _task_rows(self, top: int | None) -> list[TaskRow]:
+        ranked = _first(self._tasks, top, lambda name: (-self._tasks[name].episodes, name))
+        return [self._tasks[name].row(name, self._table) for name in ranked]
+
+    def _tool_rows(self) -> list[ToolRow]:
+        rows = (each.row(name) for name, each in self._tools.items())
+        return sorted(rows, key=lambda row: (-row.calls, row.tool))
+
+    def _model_rows(self, usage: Usage) -> list[ModelRow]:
+        spent = {each.model: each for each in usage.models}
+        rows = (each.row(name, spent.get(name)) for name, each in self._models.items())
+        return sorted(rows, key=lambda row: (-row.calls, row.model or ""))
+
+    def _file_rows(self, top: int | None) -> list[FileRow]:
+        files = self._files
+        ranked = _first(files, top, lambda path: (-files[path][0], -files[path][1], path))
+        return [
+            FileRow(path=path, edits=files[path][0], outside=files[path][1], episodes=files[path][2]) for path in ranked
+        ]
 
 
-def _model(name: str | None, group: _Group) -> ModelRow:
-    return ModelRow(
-        model=name, episodes=group.episodes, calls=group.calls, errors=group.errors,
-        latency=group.durations.spread(), usage=group.usage,
-    )  # fmt: skip
-
-
-def _light(event: Event) -> Event:
-    """The event without what is not counted: an episode is held to be put in order, its texts need not be."""
-    if isinstance(event, (EpisodeStart, Reward)):
-        return event
-    if isinstance(event, ModelResult):
-        return msgspec.structs.replace(event, response=None, token_ids=None, logprobs=None)
-    if isinstance(event, ToolResult):
-        return msgspec.structs.replace(event, content="", returned=None)
-    if isinstance(event, AssistantToolCall):
-        return msgspec.structs.replace(event, args=b"")
-    if isinstance(event, ModelCall):
-        return msgspec.structs.replace(event, messages=None, system=None, tools=None, parameters=None)
-    return Event(writer=event.writer, n=event.n, at=event.at, parent=event.parent)
+def _first(names: Iterable[str], top: int | None, key: Callable[[str], tuple[int | str, ...]]) -> list[str]:
+    return sorted(names, key=key) if top is None else heapq.nsmallest(top, names, key=key)

@@ -13,6 +13,7 @@ import math
 import re
 from collections.abc import Mapping
 from decimal import Decimal
+from functools import lru_cache
 from typing import Any, Final
 
 import msgspec
@@ -151,6 +152,7 @@ def _flat(usage: Mapping[Any, Any]) -> dict[str, int | float]:
     return found
 
 
+@lru_cache(maxsize=1024)  # the same few names in every call
 def _snake(name: object) -> str:
     return _HUMP.sub(r"_\1", name.removeprefix(_OTEL)).lower() if isinstance(name, str) else ""
 

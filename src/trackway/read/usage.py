@@ -59,7 +59,7 @@ class Usage(Spent, frozen=True, kw_only=True):
     unpriced_models: tuple[str | None, ...] = ()
 
 
-class _Call:
+class Call:
     """What is known of one call so far."""
 
     __slots__ = ("at", "from_", "model", "tokens")
@@ -84,7 +84,7 @@ def usage(events: Iterable[Event], prices: Mapping[str, Price] | Pricer | None =
     pricer = by_table(prices) if isinstance(prices, Mapping) else prices
     sums: dict[str | None, _Sum] = {}
     whole = _Sum()
-    for call in _calls(events):
+    for call in calls_of(events):
         cost = _cost(call, pricer)
         for each in (whole, sums.setdefault(call.model, _Sum())):
             each.add(call, cost)
@@ -108,9 +108,9 @@ def _whole(whole: _Sum, sums: dict[str | None, _Sum]) -> Usage:
     return Usage(**whole.fields(), models=models, unpriced_models=unpriced)
 
 
-def _calls(events: Iterable[Event]) -> Iterable[_Call]:
+def calls_of(events: Iterable[Event]) -> Iterable[Call]:
     """One entry per call, in the order in which they were first heard of."""
-    found: dict[str, _Call] = {}
+    found: dict[str, Call] = {}
     model: str | None = None
     for event in given(events):
         if isinstance(event, EpisodeStart):
@@ -125,13 +125,13 @@ def _calls(events: Iterable[Event]) -> Iterable[_Call]:
     return found.values()
 
 
-def _named(found: dict[str, _Call], event: ModelCall | ModelResult, model: str | None) -> _Call:
-    call = found.setdefault(event.id, _Call())
+def _named(found: dict[str, Call], event: ModelCall | ModelResult, model: str | None) -> Call:
+    call = found.setdefault(event.id, Call())
     call.model, call.at = event.model or call.model or model, event.at
     return call
 
 
-def _cost(call: _Call, pricer: Pricer | None) -> Cost | None:
+def _cost(call: Call, pricer: Pricer | None) -> Cost | None:
     if call.tokens is None:
         return None
     if call.tokens.cost is not None:
@@ -149,7 +149,7 @@ class _Sum:
         self.cost: Decimal | None = None
         self.cost_from: set[str] = set()
 
-    def add(self, call: _Call, cost: Cost | None) -> None:
+    def add(self, call: Call, cost: Cost | None) -> None:
         if call.from_ == "agent":
             self.reported += 1
         else:

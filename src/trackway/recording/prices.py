@@ -11,6 +11,8 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from functools import cache
 from importlib import import_module
+from importlib.util import find_spec
+from pathlib import Path
 from types import ModuleType
 from typing import Final
 
@@ -22,7 +24,7 @@ _SECOND: Final = 1_000_000_000
 
 def pricer(table: Mapping[str, Price] | None = None, *, installed: bool = True) -> Pricer:
     """What a call cost, for ``usage(events, prices=…)``: by the table, else by the installed prices if those may be."""
-    ways = [by_table(table or {}), *([_by_package] if installed else [])]
+    ways = [by_table(table or {}), *([by_package] if installed else [])]
 
     def price(model: str, tokens: Tokens, at: int) -> Cost | None:
         return next((found for way in ways if (found := way(model, tokens, at)) is not None), None)
@@ -38,7 +40,21 @@ def _package() -> ModuleType | None:
         return None
 
 
-def _by_package(model: str, tokens: Tokens, at: int) -> Cost | None:
+def prices_installed() -> str:
+    """Which prices are installed, without importing them; it changes when they do. Empty where none are."""
+    try:
+        found = find_spec("genai_prices")
+    except ValueError:  # somebody has put something else in its place
+        return ""
+    if found is None or found.origin is None:
+        return ""
+    package = Path(found.origin).parent
+    named = sorted(each.name for each in package.parent.glob("genai_prices-*.dist-info"))
+    return named[-1].removesuffix(".dist-info") if named else f"genai_prices-{package.stat().st_mtime_ns}"
+
+
+def by_package(model: str, tokens: Tokens, at: int) -> Cost | None:
+    """What a call cost by the installed prices, as of when it was made."""
     package = _package() if tokens.is_whole else None
     if package is None:
         return None

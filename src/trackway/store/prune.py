@@ -21,7 +21,7 @@ import msgspec
 
 from trackway.errors import EpisodeNotFound
 from trackway.schema import ids
-from trackway.store import erase
+from trackway.store import derived, erase
 from trackway.store.choice import Criteria, Going, Weight, choose
 from trackway.store.live import LiveStore
 from trackway.store.progress import Progress, silent
@@ -129,6 +129,7 @@ class _Pruning:
         with erase.holding(self.live.home):
             self.records += erase.erase_in_journals(self.live.home, self.live.store, episodes)
             self.quarantined += erase.remove_quarantined(self.live.home, episodes)
+        derived.purge(self.live.home, self.live.key, [ids.from_bytes(each) for each in episodes])
         self.failpoint("prune:erased")
         if isinstance(self.live.store, SqliteStore):
             self.freed = erase.give_back(self.live.home, self.live.store, progress, whole=whole)
