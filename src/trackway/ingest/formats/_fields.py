@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from trackway.ingest.making import task_of
 from trackway.ingest.source import Entry, Trouble
-from trackway.schema.events import User
+from trackway.schema.events import AssistantText, User
 
 HELD: Final = 64
 """Entries that are held until the first prompt is read; after that the episode begins without one."""
@@ -88,7 +88,7 @@ def task_in(prompt: str, template: str = "") -> str:
 def opened(entries: Iterable[Entry | Trouble], start: Callable[[str, int], Entry]) -> Iterator[Entry | Trouble]:
     """The entries of one episode, its beginning before them: ``start`` is given the first prompt, and a time.
 
-    Entries that come before the prompt are held, a bounded few.
+    Entries that come before the prompt are held, a bounded few. Where there is none, the first thing said will do.
     """
     held: list[Entry] = []
     rest = iter(entries)
@@ -99,13 +99,17 @@ def opened(entries: Iterable[Entry | Trouble], start: Callable[[str, int], Entry
         held.append(each)
         prompt = next((one.content for one in each.events if isinstance(one, User)), "")
         if prompt or len(held) >= HELD:
-            yield start(prompt, _at(held))
+            yield start(prompt or _said(held), _at(held))
             yield from held
             yield from rest
             return
     if held:
-        yield start("", _at(held))
+        yield start(_said(held), _at(held))
         yield from held
+
+
+def _said(held: list[Entry]) -> str:
+    return next((one.content for each in held for one in each.events if isinstance(one, AssistantText)), "")
 
 
 def _at(held: list[Entry]) -> int:
