@@ -17,6 +17,11 @@ OURS: Final[tuple[str, ...]] = (
     # one a line, in the order in which equally sure ones are believed
     "claude_code",
     "codex",
+    "atif",
+    "mini_swe_agent",
+    "swe_agent",
+    "openhands_v0",
+    "openhands_v1",
     "pi",
     "opencode",
     "qwen",
