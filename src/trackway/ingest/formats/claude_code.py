@@ -46,7 +46,9 @@ def detect(head: Head) -> Sign | None:
 
 
 def _is_linked(value: dict[str, Any]) -> bool:
-    return value.get("type") in _LINKED and all(isinstance(value.get(name), str) for name in ("uuid", "sessionId"))
+    return text(value.get("type")) in _LINKED and all(
+        isinstance(value.get(name), str) for name in ("uuid", "sessionId")
+    )
 
 
 def _is_aside(value: dict[str, Any]) -> bool:
@@ -105,16 +107,15 @@ class _File:
                 yield from self._entry(item)
             else:
                 yield Trouble(item.place, f"a {type(item.value).__name__}, and no entry")
-        if self._early:
-            yield from self._turn(self._named(), Place())
+        yield from self._unnamed()
 
     def _entry(self, item: Item) -> Iterator[Entry | Trouble]:
         """An entry is of the session it names, or else of the one before it."""
         now = self._now
         if now is None:
             self._early.append(item)
-            if len(self._early) > _EARLY:
-                yield from self._turn(self._named(), item.place)
+            if len(self._early) >= _EARLY:
+                yield from self._unnamed()
             return
         if now.name in self._unknown and "uuid" in item.value:
             yield from self._begun(now, item.value)
@@ -129,19 +130,25 @@ class _File:
         for each in early:
             yield self._now.entry(each.value, each.place, each.raw)
 
+    def _unnamed(self) -> Iterator[Entry | Trouble]:
+        """Entries before any that names a session are of the one the file is named after, where it is."""
+        if not self._early:
+            return
+        place = self._early[0].place
+        try:
+            name = str(UUID(Path(self._original.name).name.partition(".")[0]))
+        except ValueError:
+            self._early = []
+            yield Trouble(place, "no line from here on says which session it is of; they are kept, and not read")
+        else:
+            yield from self._turn(name, place)
+
     def _session(self, name: str) -> Session:
         found = self._sessions.get(name)
         if found is None:
             found = self._sessions[name] = Session(name, self._about.about(name))
             self._unknown.add(name)
         return found
-
-    def _named(self) -> str:
-        """The session that the file is named after: nothing in it says one."""
-        try:
-            return str(UUID(Path(self._original.name).name.partition(".")[0]))
-        except ValueError:
-            raise self._original.refused("no line in it says which session it is of") from None
 
     def _begun(self, session: Session, value: dict[str, Any]) -> Iterator[Entry | Trouble]:
         """What a session's first entry says of all of it."""
