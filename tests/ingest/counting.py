@@ -134,16 +134,15 @@ _NOT_SAID = (
 
 
 def claude_code(path, tally):
-    """Lines by uuid, each once; sub-agents by ``agentId``, in the file or in the folder beside it."""
+    """Lines by uuid, each once; sub-agents by ``agentId``: their own files are counted by themselves."""
     met = set()
-    for file in [path, *sorted(path.with_suffix("").glob("subagents/**/agent-*.jsonl"))]:
-        for entry in lines_of(file):
-            session = entry.get("sessionId")
-            if entry.get("uuid") in met or session is None:
-                continue
-            met |= {entry["uuid"]} if entry.get("uuid") else set()
-            tally.episode(session)
-            _claude_entry(entry, session, tally)
+    for entry in lines_of(path):
+        session = entry.get("sessionId")
+        if entry.get("uuid") in met or session is None:
+            continue
+        met |= {entry["uuid"]} if entry.get("uuid") else set()
+        tally.episode(session)
+        _claude_entry(entry, session, tally)
 
 
 def _claude_entry(entry, session, tally):
@@ -159,6 +158,9 @@ def _claude_entry(entry, session, tally):
     is_human = (entry.get("origin") or {}).get("kind", "human") == "human" and not first.startswith(_NOT_SAID)
     if kind == "user" and said and not put_in and is_human:
         tally.turn(session)
+    waited = entry.get("attachment") or {}
+    if waited.get("type") == "queued_command" and waited.get("commandMode") == "prompt":
+        tally.turn(session)  # sent while the model was at work
 
 
 # --- Codex ------------------------------------------------------------------------------------------------------------
