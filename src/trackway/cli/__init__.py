@@ -24,6 +24,7 @@ COMMANDS: Final = {
     "import": ("trackway.cli.import_:import_", "Bring in what other agents left: files, folders, archives."),
     "ls": ("trackway.cli.ls:ls", "List episodes, the newest first."),
     "show": ("trackway.cli.show:show", "Show one episode: what was asked, thought, done, seen and said."),
+    "search": ("trackway.cli.search:search", "Find events by their words, in all episodes, running ones included."),
     "compare": ("trackway.cli.compare:compare", "Compare two episodes: where they part, and what each did after."),
     "stats": (
         "trackway.cli.stats:stats",

@@ -24,6 +24,7 @@ _GAP: Final = 2
 _STYLES: Final = {
     "": "", "title": "bold", "dim": "dim", "good": "green", "bad": "red", "warn": "yellow", "user": "bold blue",
     "tool": "bold cyan", "said": "bold", "rule": "dim", "added": "green", "removed": "red",
+    "found": "bold yellow",
 }  # fmt: skip
 
 
