@@ -86,7 +86,7 @@ def closed(text: str) -> Any:  # noqa: ANN401  a JSON value is anything
     {'a': 1}
     """
     opened: list[str] = []
-    good, ends = 0, ""
+    good = 0
     for mark in _MARKS.finditer(text):
         char = mark[0]
         if char in "{[":
@@ -96,8 +96,8 @@ def closed(text: str) -> Any:  # noqa: ANN401  a JSON value is anything
                 return None
         elif char != ",":
             continue
-        good, ends = (mark.start() if char == "," else mark.end()), "".join(reversed(opened))
+        good = mark.start() if char == "," else mark.end()
     try:
-        return json.loads(text[:good] + ends)
+        return json.loads(text[:good] + "".join(reversed(opened)))
     except (ValueError, RecursionError):
         return None
