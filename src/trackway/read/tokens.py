@@ -20,22 +20,23 @@ import msgspec
 
 _INPUT: Final = (
     "input_tokens", "prompt_tokens", "prompt_token_count", "input_token_count", "prompt_eval_count", "input",
-    "input_other", "tokens.input_tokens", "billed_units.input_tokens",
+    "input_other", "tokens.input_tokens", "billed_units.input_tokens", "request_tokens",
 )  # fmt: skip
 _OUTPUT: Final = (
     "output_tokens", "completion_tokens", "candidates_token_count", "response_token_count", "output_token_count",
-    "eval_count", "output", "tokens.output_tokens", "billed_units.output_tokens",
+    "eval_count", "output", "tokens.output_tokens", "billed_units.output_tokens", "response_tokens",
 )  # fmt: skip
 _READ: Final = (
     "cache_read_input_tokens", "prompt_tokens_details.cached_tokens", "input_tokens_details.cached_tokens",
     "input_token_details.cache_read", "cached_content_token_count", "cached_input_tokens", "prompt_cache_hit_tokens",
     "cache_read_tokens", "cache_read.input_tokens", "cached_tokens", "cache_read", "cache.read", "cached",
-    "input_cache_read",
+    "input_cache_read", "input_tokens_cache_read",
 )  # fmt: skip
 _WRITE: Final = (
     "cache_creation_input_tokens", "cache_write_input_tokens", "input_token_details.cache_creation",
     "prompt_tokens_details.cache_creation_tokens", "prompt_tokens_details.cache_write_tokens", "cache_write_tokens",
     "cache_creation.input_tokens", "cache_creation_tokens", "cache_write", "cache.write", "input_cache_creation",
+    "input_tokens_cache_write",
 )  # fmt: skip
 _WRITE_1H: Final = ("cache_creation.ephemeral_1h_input_tokens",)
 _WRITE_PARTS: Final = ("cache_creation.ephemeral_5m_input_tokens", *_WRITE_1H)
@@ -50,7 +51,15 @@ _TOTAL: Final = ("total_tokens", "total_token_count", "total")
 _COST: Final = ("cost", "total_cost", "response_cost", "cost_usd", "total_cost_usd", "cost.total", "cost.total_cost")
 
 _BESIDE: Final = {
-    "input_tokens": frozenset({"cache_read_input_tokens", "cache_creation_input_tokens", "cache_write_input_tokens"}),
+    "input_tokens": frozenset(
+        {
+            "cache_read_input_tokens",
+            "cache_creation_input_tokens",
+            "cache_write_input_tokens",
+            "input_tokens_cache_read",
+            "input_tokens_cache_write",
+        }
+    ),
     "input": frozenset({"cache_read", "cache_write", "cache.read", "cache.write"}),
     "input_other": frozenset({"input_cache_read", "input_cache_creation"}),
 }
