@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import defaultdict, deque
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from trackway.cli._blocks import Blob, block, call, difference
 from trackway.cli._print import Line, Span, line
@@ -20,7 +20,11 @@ from trackway.schema import ids
 from trackway.schema.episode import EpisodeSummary
 from trackway.schema.view import dumps
 
+if TYPE_CHECKING:
+    from trackway.cli._at import Place
+
 _MS = 1_000_000
+_SHOWN_WHOLE = 20_000
 
 
 def header(summary: EpisodeSummary, *, full: bool, utc: bool) -> Iterator[Line]:
@@ -101,13 +105,37 @@ class Transcript:
             kinds.Note: self._note, kinds.Label: self._label, kinds.EpisodeEnd: self._end,
         }  # fmt: skip
 
-    def lines(self, event: kinds.Event) -> Iterator[Line]:
+    def lines(self, event: kinds.Event, mark: tuple[Line, ...] = ()) -> Iterator[Line]:
         """The lines of the next event, below a rule where a turn or a sub-agent begins."""
         section = event.agent, event.turn
         if section != self._section and event.turn + (event.agent is not None):
             self._section = section
             yield from self._rule(event)
+        yield from mark
         yield from self._by_kind.get(type(event), self._unknown)(event)
+
+    def around(self, place: Place, total: int) -> Iterator[Line]:
+        """The lines of a place: the event that is meant, marked and whole unless it is huge, and those around it."""
+        before, after = place.more(total)
+        if before:
+            yield line(Span(f"… {count(before, 'event')} before", "dim"))
+        for nth, event in place.until_its_end():
+            if place.is_before(nth):
+                self._pass_over(event)
+            elif nth != place.index:
+                yield from self.lines(event)
+            else:
+                said = getattr(event, "content", None) or getattr(event, "args", b"")
+                usual, self._full = self._full, self._full or len(said) <= _SHOWN_WHOLE
+                yield from self.lines(event, (Line((Span(f"▶ event {place.at}", "found"),), gutter=0),))
+                self._full = usual
+        if after:
+            yield line(Span(f"… {count(after, 'event')} after", "dim"))
+
+    def _pass_over(self, event: kinds.Event) -> None:
+        """An event that is not shown: steps are counted on, and what comes later may refer to it."""
+        if isinstance(event, (kinds.AssistantToolCall, kinds.ToolResult, kinds.ModelCall, kinds.EpisodeStart)):
+            deque(self._by_kind[type(event)](event), maxlen=0)
 
     def _rule(self, event: kinds.Event) -> Iterator[Line]:
         words = [event.agent] if event.agent else []

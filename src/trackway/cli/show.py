@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from trackway.cli import _print
 from trackway.cli._forms import FORMS
 from trackway.cli._options import common, complete_episode, examples, lift, opened, utc
-from trackway.schema.view import event_fields, summary_fields
+from trackway.schema.view import dumps, event_fields, summary_fields
 
 if TYPE_CHECKING:
     from trackway.schema.episode import EpisodeSummary
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     epilog=examples(
         "trackway show last",
         "trackway show 5f0c1d2e --full",
+        "trackway show 5f0c1d2e --at 120",
         "trackway show last --follow",
         "trackway show last --as steps",
         "trackway show last --as trace > turns.jsonl",
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
     "context: what the model saw, a call a line; events: JSON lines.",
 )  # fmt: skip
 @click.option("-f", "--follow", is_flag=True, help="Go on with each new event until the episode ends.")
+@click.option("--at", type=int, metavar="N", help="Event N, as search numbers them, and what stands around it.")
 @click.option("--full", is_flag=True, help="Long texts whole, not only their ends.")
 @lift
 @utc
@@ -45,6 +47,7 @@ def show(
     *,
     form: str,
     follow: bool,
+    at: int | None,
     full: bool,
     lift: bool,
     utc: bool,
@@ -58,9 +61,15 @@ def show(
     """
     if follow and form not in ("transcript", "events"):
         raise click.UsageError(f"--follow shows events as they come; --as {form} needs all of them")
+    if at is not None and (follow or form not in ("transcript", "events")):
+        raise click.UsageError(
+            f"--at shows the events around one; --{'follow' if follow else f'as {form}'} shows others"
+        )
     with opened(home, store, lift=lift) as live:
         summary = live.episode(live.resolve(episode))
-        if follow:
+        if at is not None:
+            _show_at(live, summary, at, form="json" if as_json else form, full=full, utc=utc)
+        elif follow:
             follow_episode(live, summary, in_json=as_json or form == "events", full=full, utc=utc)
         elif as_json:
             json_episode(live, summary, form=form)
@@ -96,6 +105,23 @@ def _transcript(
         )
 
 
+def _show_at(live: LiveStore, summary: EpisodeSummary, at: int, *, form: str, full: bool, utc: bool) -> None:
+    """Print one event and those around it."""
+    from trackway.cli._at import place_at
+    from trackway.cli._transcript import Transcript, header
+
+    place = place_at(live, summary, at)
+    if form == "events":
+        FORMS[form].show(place.shown())
+    elif form == "json":
+        before = f'{{"episode": {dumps(_with_ending(live, summary))},\n"at": {at},\n"events": '
+        _print.write_array(FORMS["events"].lines(place.shown()), before=before, after="}")
+    else:
+        screen = _print.Screen()
+        screen.show(header(summary, full=full, utc=utc))
+        screen.show(Transcript(blob=live.blob, full=full, utc=utc).around(place, summary.n_events))
+
+
 def follow_episode(live: LiveStore, summary: EpisodeSummary, *, in_json: bool, full: bool, utc: bool) -> None:
     """Print what is there and then each new event, until the end."""
     if not in_json:
@@ -120,8 +146,12 @@ def _events(live: LiveStore, summary: EpisodeSummary, form: str) -> Iterable[Eve
 
 def json_episode(live: LiveStore, summary: EpisodeSummary, *, form: str = "events") -> None:
     """Print an episode for programs: ``{"episode": …}`` with its events, or with what is read from them."""
+    form = "events" if form == "transcript" else form
+    episode = _with_ending(live, summary)
+    _print.write_episode(episode, FORMS[form].plural, FORMS[form].lines(_events(live, summary, form)))
+
+
+def _with_ending(live: LiveStore, summary: EpisodeSummary) -> dict[str, Any]:
     from trackway.cli._state import ending_of
 
-    form = "events" if form == "transcript" else form
-    episode = {**summary_fields(summary), "ending": ending_of(live, summary)}
-    _print.write_episode(episode, FORMS[form].plural, FORMS[form].lines(_events(live, summary, form)))
+    return {**summary_fields(summary), "ending": ending_of(live, summary)}
