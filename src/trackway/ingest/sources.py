@@ -25,6 +25,18 @@ OURS: Final[tuple[str, ...]] = (
     "pi",
     "opencode",
     "qwen",
+    "tau_bench",
+    "tau2_bench",
+    "openai_chat",
+    "sharegpt",
+    "inspect",
+    "seed_trace",
+    "seed_sharegpt",
+    "reflexion",
+    "toolbench",
+    "pydantic_ai",
+    "openai_agents",
+    "pack",
 )
 """The modules in ``trackway.ingest.formats``; each has its ``SOURCE``."""
 

@@ -93,9 +93,15 @@ def _header(log: dict[str, Any], sample: dict[str, Any], attachments: Attachment
     return header(
         _NAME, task_of(text_shown(given)) or number or "sample", task_key=named or None,
         trial=whole_of(sample.get("epoch")), seed=whole_of(part_of(about, "model_generate_config").get("seed")),
-        agent=text_at(about, "solver") or text_at(part_of(log, "plan"), "name"), model=text_at(about, "model"),
+        agent=text_at(about, "solver") or _solvers(part_of(log, "plan").get("steps")), model=text_at(about, "model"),
         metadata={key: about[key] for key in _ABOUT if about.get(key) is not None} or None,
     )  # fmt: skip
+
+
+def _solvers(steps: Any) -> str | None:  # noqa: ANN401
+    """The solvers of a plan, in their order."""
+    names = [text_at(each, "solver") for each in steps] if isinstance(steps, list) else []
+    return ", ".join(each for each in names if each) or None
 
 
 # --- how it ended -------------------------------------------------------------------------------------------------
