@@ -17,6 +17,8 @@ OURS: Final[tuple[str, ...]] = (
     # one a line, in the order in which equally sure ones are believed
     "claude_code",
     "codex",
+    "codex_trace",
+    "gemini_cli",
     "atif",
     "mini_swe_agent",
     "swe_agent",

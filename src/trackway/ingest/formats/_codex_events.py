@@ -46,6 +46,10 @@ def _words(fields: dict[str, Any]) -> str | None:
 def _twin(thread: Thread, kind: str, said: str, left: dict[str, Any]) -> list[Entry]:
     entries = thread.settle(MODEL if kind == USER else {USER}) if thread.twins.held else []
     left = {name: each for name, each in left.items() if each not in _EMPTY}
+    if kind == USER:
+        thread.about.prompt(said)  # it names the session wherever its item comes
+    else:
+        thread.has_answers = True
     if not thread.twins.is_said(kind, said):
         thread.twins.hold(Held(kind, said, thread.when, thread.at, thread.place, left or None))
     elif left:

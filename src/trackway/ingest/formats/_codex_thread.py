@@ -35,6 +35,7 @@ class Thread:
         self.is_begun = False
         self.has_begun_saying = False
         self.has_items = False
+        self.has_answers = False
         self.calls = ModelCalls()
         self.twins = Twins()
         self.edits = Edits()

@@ -119,7 +119,8 @@ def _entries(original: Original, sessions: Sessions) -> Iterator[Entry | Trouble
             family |= _ancestors(meta)
         yield from _line(thread, value, each.place, meta)
     for each_thread in threads.values():
-        if not each_thread.has_items:  # events are all there is: none of them has an item to wait for
+        # Answers, and never an item: events are all there is, and none of them has an item to wait for.
+        if each_thread.has_answers and not each_thread.has_items:
             yield from each_thread.settle()
 
 
