@@ -1,18 +1,20 @@
 """Files made wrong in every way that was thought of, the same ones each time: a seed says which.
 
-``gentle`` ones leave every value as it is (lines dropped, repeated, swapped, cut off, glued together); the others do not.
+Gentle ways leave every value as it is (lines dropped, repeated, swapped, cut off, glued together); harsh ones do not.
 """
 
+import contextlib
 import io
 import json
 import zipfile
+import zlib
 
 import zstandard
 
 ODD = [
     None, True, 0, -1, 1.5, 1e308, -0.0, 10**30, 2**63, -(2**70), "", "x", "0", "\x00", "\ud800", "a\ud83dz", "ß" * 300,
     " \n\t", "null", "1e999", [], {}, [[]], [None], [1, "a", {}], {"": ""}, {"type": 7}, {"text": []}, [{"type": None}],
-    {"id": {"id": 1}}, "2026-13-45T99:99:99Z", "../../../etc/passwd", "/etc/passwd", "{", "[Request interrupted", "\\u0000",
+    {"id": {"id": 1}}, "2026-13-45T99:99:99Z", "../../../etc/passwd", "/etc/passwd", "{", "[Request inter", "\\u0000",
 ]  # fmt: skip
 DEPTHS = (50, 300, 900, 1100, 3000, 100_000)
 MARKS = (
@@ -166,39 +168,43 @@ def _places(value, found):
 
 
 def _change(rng, value):
-    """Another value, a missing one, one under another name, or that of another place, in the place of one."""
+    """Other values in the place of some."""
     places = _places(value, [])
-    for _i in range(rng.choice((1, 1, 1, 2, 5))):
-        if not places:
-            return
+    for _i in range(rng.choice((1, 1, 1, 2, 5)) if places else 0):
         holder, key = rng.choice(places)
-        if isinstance(holder, dict) and key not in holder:
-            continue
-        act = rng.randrange(6)
-        if act < 3 or isinstance(holder, list):
-            if not isinstance(holder, list) or key < len(holder):
+        if isinstance(holder, list):
+            if key < len(holder):
                 holder[key] = rng.choice(ODD)
-        elif act == 3:
-            del holder[key]
-        elif act == 4:
-            holder[rng.choice(("", "type", "id", f"{key}x", "message"))] = holder.pop(key)
-        else:
-            other, there = rng.choice(places)
-            if isinstance(other, dict) and there in other:
-                holder[key] = json.loads(json.dumps(other[there]))
+        elif key in holder:
+            _change_member(rng, holder, key, rng.choice(places))
+
+
+def _change_member(rng, holder, key, elsewhere):
+    """An odd value, none, the same under another name, or that of another place."""
+    act = rng.randrange(6)
+    if act < 3:
+        holder[key] = rng.choice(ODD)
+    elif act == 3:
+        del holder[key]
+    elif act == 4:
+        holder[rng.choice(("", "type", "id", f"{key}x", "message"))] = holder.pop(key)
+    else:
+        other, there = elsewhere
+        if isinstance(other, dict) and there in other:
+            holder[key] = json.loads(json.dumps(other[there]))
 
 
 def change_values(rng, body, _):
     """Values of other types, missing or misplaced, in a file that is JSON otherwise."""
     try:
         value = json.loads(body)
-    except ValueError:
+    except (ValueError, RecursionError):
         found = body.splitlines()
         for _i in range(rng.choice((1, 2, 10))):
             at = rng.randrange(len(found))
             try:
                 line = json.loads(found[at])
-            except ValueError:
+            except (ValueError, RecursionError):
                 continue
             _change(rng, line)
             found[at] = json.dumps(line, ensure_ascii=rng.random() < 0.5).encode("utf-8", "surrogatepass")
@@ -213,19 +219,35 @@ HARSH = (flip, insert, insert_text, delete, repeat, splice, mark, recode, deepen
 
 # --- compressed and packed files --------------------------------------------------------------------------------------
 
+_ZSTD = b"\x28\xb5\x2f\xfd"
+_BROKEN = (
+    zstandard.ZstdError,
+    zipfile.BadZipFile,
+    OSError,
+    EOFError,
+    ValueError,
+    NotImplementedError,
+    RuntimeError,
+    zlib.error,
+)
+
 
 def mutated(rng, body, other, ways):
     """The file, made wrong in one of these ways; of what is compressed or packed, sometimes what is inside."""
     if not body:
         return body
     act = rng.choice(ways)
-    if rng.random() < 0.8:
-        if body.startswith(b"\x28\xb5\x2f\xfd"):
-            inside = zstandard.ZstdDecompressor().stream_reader(body).read()
-            return zstandard.ZstdCompressor(level=1).compress(act(rng, inside, other) if inside else b"")
-        if body.startswith(b"PK"):
-            return _repacked(rng, body, act, other)
+    if rng.random() < 0.8 and body.startswith((_ZSTD, b"PK")):
+        with contextlib.suppress(*_BROKEN):  # it was made wrong before
+            return _inside(rng, body, act, other)
     return act(rng, body, other)
+
+
+def _inside(rng, body, act, other):
+    if body.startswith(b"PK"):
+        return _repacked(rng, body, act, other)
+    inside = zstandard.ZstdDecompressor().stream_reader(body).read()
+    return zstandard.ZstdCompressor(level=1).compress(act(rng, inside, other) if inside else b"")
 
 
 def _repacked(rng, body, act, other):

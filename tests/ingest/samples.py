@@ -64,6 +64,15 @@ def claude_code():
     return {f"{SESSION}.jsonl": main, f"{SESSION}/subagents/agent-a1.jsonl": side}
 
 
+def claude_pair(number):
+    """A call and its result, both with the mark ``mark-NUMBER-``."""
+    call, said = f"t-mark-{number}", f"mark-{number}-"
+    return [
+        _claude_says(number, f"msg-mark-{number}", _use(call, "Bash", command=said)) | {"uuid": f"call-{number}"},
+        _claude_result(number, call, said, {"stdout": said}) | {"uuid": f"result-{number}"},
+    ]
+
+
 def _item(second, kind, **payload):
     return {"timestamp": at(second), "type": "response_item", "payload": {"type": kind, **payload}}
 
@@ -79,8 +88,8 @@ def _codex_said(second, role, text):
 
 def _codex_meta(mode="legacy"):
     payload = {"id": SESSION, "timestamp": at(0), "cwd": "/boat", "originator": "codex_cli_rs",
-               "cli_version": "0.126.0", "source": "cli", "model_provider": "openai", "history_mode": mode, "git": {"branch": "main"},
-               "base_instructions": {"text": "You build boats."}}  # fmt: skip
+               "cli_version": "0.126.0", "source": "cli", "model_provider": "openai", "history_mode": mode,
+               "git": {"branch": "main"}, "base_instructions": {"text": "You build boats."}}  # fmt: skip
     return {"timestamp": at(0), "type": "session_meta", "payload": payload}
 
 
@@ -135,6 +144,15 @@ def codex_paginated():
         _codex_said(9, "assistant", "It floats."),
     )
     return {"rollout.jsonl.zst": zstandard.ZstdCompressor().compress(text)}
+
+
+def codex_pair(number):
+    """A call and its result, both with the mark ``mark-NUMBER-``."""
+    call, said = f"c-mark-{number}", f"mark-{number}-"
+    return [
+        _item(5, "function_call", name="exec_command", arguments=f'{{"cmd": "{said}"}}', call_id=call),
+        _item(5, "function_call_output", call_id=call, output=said),
+    ]
 
 
 # --- Gemini CLI, pi ---------------------------------------------------------------------------------------------------
@@ -195,6 +213,19 @@ def pi():
         entry("e6", "e5", "compaction", summary="It floats.", firstKeptEntryId="e2", tokensBefore=100),
         message("e7", "e2", role="user", content="Another way"),
     )}  # fmt: skip
+
+
+def pi_pair(number):
+    """A call and its result, both with the mark ``mark-NUMBER-``."""
+    call, said = f"p-mark-{number}", f"mark-{number}-"
+    use = {"type": "toolCall", "id": call, "name": "bash", "arguments": {"command": said}}
+    asked = {"role": "assistant", "provider": "p", "model": "m-1", "content": [use], "stopReason": "toolUse"}
+    back = {"role": "toolResult", "toolCallId": call, "toolName": "bash", "isError": False,
+            "content": [{"type": "text", "text": said}]}  # fmt: skip
+    return [
+        {"type": "message", "id": f"a-{number}", "parentId": "e2", "timestamp": at(20), "message": asked},
+        {"type": "message", "id": f"b-{number}", "parentId": f"a-{number}", "timestamp": at(21), "message": back},
+    ]
 
 
 def codex_trace():

@@ -168,6 +168,20 @@ def openhands_v1():
     )}  # fmt: skip
 
 
+def openhands_pair(number):
+    """A call and its result, both with the mark ``mark-NUMBER-``."""
+    call_id, said = f"k-mark-{number}", f"mark-{number}-"
+    call = {"id": call_id, "name": "terminal", "arguments": json.dumps({"command": said}), "origin": "completion"}
+    seen = {"kind": "TerminalObservation", "content": [{"type": "text", "text": said}], "exit_code": 0}
+    return [
+        {"id": f"a-{number}", "timestamp": at(6), "source": "agent", "kind": "ActionEvent", "tool_call_id": call_id,
+         "action": {"kind": "TerminalAction", "command": said}, "thought": [], "tool_name": "terminal",
+         "tool_call": call, "llm_response_id": f"r-{number}"},
+        {"id": f"b-{number}", "timestamp": at(7), "source": "environment", "kind": "ObservationEvent",
+         "tool_call_id": call_id, "action_id": f"a-{number}", "tool_name": "terminal", "observation": seen},
+    ]  # fmt: skip
+
+
 # --- Inspect, tau -----------------------------------------------------------------------------------------------------
 
 _EVAL = {"eval_id": "e-1", "run_id": "r-1", "created": "2026-03-01T10:00:00+00:00", "task": "boat", "task_id": "t-1",
