@@ -1,6 +1,7 @@
 """Files into the store: once, whole, in any order, again and again, whatever lies between."""
 
 import io
+import json
 import os
 import signal
 import sqlite3
@@ -381,3 +382,25 @@ def test_a_store_that_says_no(folder, home):
 
     with pytest.raises(trackway.TrackwayError):
         imported(folder)
+
+
+def test_what_lies_beside_comes_later(tmp_path):
+    """A file is read again when what it is read with has come, though it has not changed itself."""
+    trajectory = {
+        "trajectory_format": "mini-swe-agent-1", "instance_id": "x__x-1",
+        "info": {"exit_status": "Submitted", "submission": "diff", "mini_version": "1.9"},
+        "messages": [
+            {"role": "system", "content": "be brief"}, {"role": "user", "content": "solve it"},
+            {"role": "assistant", "content": "THOUGHT: look\n```bash\nls\n```"},
+            {"role": "user", "content": "<returncode>0</returncode>\n<output>\na\n</output>"},
+        ],
+    }  # fmt: skip
+    file = tmp_path / "x__x-1.traj.json"
+    file.write_text(json.dumps(trajectory))
+    assert states(file) == ["new"]
+    assert states(file) == ["unchanged"]
+    (tmp_path / "x__x-1.report.json").write_text(json.dumps({"x__x-1": {"resolved": True, "patch_exists": True}}))
+
+    assert states(file) == ["grown"]
+    assert next(iter(trackway.open_store().episodes())).outcome == "success"
+    assert len(raw(next(iter(everything())))) == 2

@@ -107,14 +107,14 @@ class Importing:
         told = tuple(warnings)
         yield Imported(file=archive.name, state="archive", size=archive.size, warnings=told, n_warnings=len(told))
         if not self._options.dry:
-            self._state.note(archive.name, KnownFile(archive.size, archive.modified, "", "archive", None), {})
+            self._state.note(archive.name, KnownFile(archive.size, archive.modified, "", "archive"), {})
 
     def _unchanged(self, each: Candidate | Unreadable) -> Imported | None:
         """What is said of a file that is as it was; it is not read again."""
         known = None if self._options.again or isinstance(each, Unreadable) else self._state.file(each.name)
         if known is None or isinstance(each, Unreadable):
             return None
-        if (known.size, known.modified) != (each.size, each.modified):
+        if not known.is_as_it_was(each.size, each.modified):
             return None
         return Imported(file=each.name, state="unchanged", source=known.source, size=each.size)
 

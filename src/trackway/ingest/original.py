@@ -56,6 +56,7 @@ class Original:
         self.size = stat.st_size if size is None else size
         self.modified = stat.st_mtime_ns
         self.companions: dict[Path, Original] = {}
+        self.looked_at: list[Path] = []  # files and folders beside it, there or not: what it says hangs on them
 
     # --- bytes --------------------------------------------------------------------------------------------------
 
@@ -213,6 +214,7 @@ class Original:
         path = folder.joinpath(*names)
         if path in self.companions:
             return self.companions[path]
+        self.looked_at.append(path)
         if not path.is_file() or not _is_below(path, folder):
             return None
         return self._companion(path)
@@ -222,6 +224,7 @@ class Original:
         folder = self.path.parents[up] if up < len(self.path.parents) else self.path.parent
         if not all(_is_plain(each) for each in names):
             return []
+        self.looked_at.append(folder.joinpath(*names))
         found = sorted(folder.joinpath(*names).glob(pattern))
         return [
             self.companions.get(each) or self._companion(each)

@@ -66,7 +66,8 @@ class Told(msgspec.Struct, frozen=True, kw_only=True):
 class ReadFile(msgspec.Struct, frozen=True, kw_only=True):
     """What was read of a file, without its entries: those are in the spool, where there is one.
 
-    ``refused`` says why nothing was; ``part_of`` names the source whose files it is read with.
+    ``refused`` says why nothing was; ``part_of`` names the source whose files it is read with; ``beside`` are the
+    paths that were looked at besides, whether or not something was there.
     """
 
     path: str
@@ -83,6 +84,7 @@ class ReadFile(msgspec.Struct, frozen=True, kw_only=True):
     refused: str = ""
     hint: str = ""
     part_of: str = ""
+    beside: list[str] = []
 
 
 class Spooling:

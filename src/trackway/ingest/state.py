@@ -7,21 +7,27 @@ are read from the episode's own events again.
 from __future__ import annotations
 
 import contextlib
+import json
+import os
 import sqlite3
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Final, NamedTuple
 
+from blake3 import blake3
+
 from trackway.errors import EpisodeNotFound
 from trackway.ingest.parse import KEY, key_of
 from trackway.schema import ids
 from trackway.store import system
+from trackway.store.holding import held, in_the_way
 from trackway.store.live import LiveStore
 
-VERSION: Final = 1
+VERSION: Final = 2
 _TABLES: Final = f"""
 CREATE TABLE files (
-    path TEXT PRIMARY KEY, size INTEGER, modified INTEGER, hash TEXT, source TEXT, unnamed BLOB, version INTEGER
+    path TEXT PRIMARY KEY, size INTEGER, modified INTEGER, hash TEXT, source TEXT, unnamed BLOB,
+    beside TEXT, surroundings TEXT
 ) WITHOUT ROWID;
 CREATE TABLE episodes (uuid BLOB PRIMARY KEY, events INTEGER) WITHOUT ROWID;
 CREATE TABLE entries (uuid BLOB, key INTEGER, PRIMARY KEY (uuid, key)) WITHOUT ROWID;
@@ -30,24 +36,58 @@ PRAGMA user_version={VERSION};
 
 
 class KnownFile(NamedTuple):
-    """A file as it was when it was last imported; ``unnamed`` is the episode of one whose session has no name."""
+    """A file as it was when it was last imported; ``unnamed`` is the episode of one whose session has no name.
+
+    ``beside`` are the paths that were looked at besides, ``surroundings`` says what was there.
+    """
 
     size: int
     modified: int
     hash: str
     source: str
-    unnamed: str | None
+    unnamed: str | None = None
+    beside: tuple[str, ...] = ()
+    surroundings: str = ""
+
+    def is_as_it_was(self, size: int, modified: int) -> bool:
+        """Whether neither the file nor what lies beside it has changed."""
+        return (size, modified) == (self.size, self.modified) and surroundings(self.beside) == self.surroundings
+
+
+def surroundings(paths: Iterable[str]) -> str:
+    """What is at these paths, in a word that changes with any of it; of a folder, what is in it."""
+    said = blake3()
+    for path in paths:
+        said.update(path.encode("utf-8", "surrogateescape"))
+        for name, size, modified in sorted(_there(Path(path))):
+            said.update(f"\0{name}\0{size}\0{modified}".encode("utf-8", "surrogateescape"))
+    return said.hexdigest(8) if paths else ""
+
+
+def _there(path: Path) -> Iterator[tuple[str, int, int]]:
+    try:
+        if path.is_dir():
+            with os.scandir(path) as found:
+                for each in found:
+                    stat = each.stat(follow_symlinks=False)
+                    yield each.name, stat.st_size, stat.st_mtime_ns
+        else:
+            stat = path.stat()
+            yield "", stat.st_size, stat.st_mtime_ns
+    except OSError:  # nothing is there: that is an answer, too
+        return
 
 
 class State:
     """The notes of earlier imports into one store."""
 
     def __init__(self, folder: Path, store_key: str) -> None:
-        from blake3 import blake3
-
         system.make_folder(folder)
         self._path = folder / f"{blake3(store_key.encode()).hexdigest(8)}.db"
-        self._connection = self._opened()
+        with held(folder / "lock") as got:  # two at once must not both make it
+            if not got:
+                raise in_the_way(folder / "lock")
+            self._connection = self._opened()
 
     def _opened(self) -> sqlite3.Connection:
         """The notes; what cannot be read of them is thrown away: they can be made again."""
@@ -67,12 +107,13 @@ class State:
 
     def file(self, path: str) -> KnownFile | None:
         """What is known of a file."""
-        sql = "SELECT size, modified, hash, source, unnamed FROM files WHERE path = ?"
+        sql = "SELECT size, modified, hash, source, unnamed, beside, surroundings FROM files WHERE path = ?"
         row = self._connection.execute(sql, (path,)).fetchone()
         if row is None:
             return None
-        size, modified, name, source, unnamed = row
-        return KnownFile(size, modified, name, source, None if unnamed is None else ids.from_bytes(unnamed))
+        size, modified, name, source, unnamed, beside, around = row
+        episode = None if unnamed is None else ids.from_bytes(unnamed)
+        return KnownFile(size, modified, name, source, episode, tuple(json.loads(beside)), around)
 
     def known(self, live: LiveStore, episode: str) -> set[int] | None:
         """The keys of the entries an episode has; None where there is no such episode."""
@@ -95,7 +136,8 @@ class State:
         unnamed = None if file.unnamed is None else ids.to_bytes(file.unnamed)
         with self._changing():
             self._connection.execute(
-                "INSERT OR REPLACE INTO files VALUES (?, ?, ?, ?, ?, ?, ?)", (path, *file[:4], unnamed, VERSION)
+                "INSERT OR REPLACE INTO files VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+                (path, *file[:4], unnamed, json.dumps(file.beside), file.surroundings),
             )
             for episode, (keys, count) in added.items():
                 self._add(episode, keys, count)

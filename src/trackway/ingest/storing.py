@@ -15,7 +15,7 @@ from trackway.ingest.naming import episode_id
 from trackway.ingest.renaming import Renaming
 from trackway.ingest.sources import source_of
 from trackway.ingest.spool import Mentioned, ReadFile, Spooled, SpooledEntry, Told
-from trackway.ingest.state import KnownFile, State
+from trackway.ingest.state import KnownFile, State, surroundings
 from trackway.schema import ids
 from trackway.schema.codec import Encoded
 from trackway.schema.version import SCHEMA
@@ -106,7 +106,8 @@ class Storing:
         self._live.store.seal(Batch(self._records(spooled, episodes), originals=originals, is_whole=True))
         kept = [each for each in episodes if not each.is_left_out]
         unnamed = next((e.id for e, m in zip(episodes, read.sessions, strict=True) if not m.session), None)
-        file = KnownFile(read.size, modified, read.files[0].hash, read.source, unnamed)
+        around = surroundings(read.beside)
+        file = KnownFile(read.size, modified, read.files[0].hash, read.source, unnamed, tuple(read.beside), around)
         added = {each.id: (each.added, self._live.store.episode(each.id).n_events) for each in kept if each.added}
         self._state.note(read.name, file, added)
         return _told(read, episodes)

@@ -186,6 +186,10 @@ class _Reading:
         grown = earlier is not None and hashing.size > earlier[0] and hashing.earlier == earlier[1]
         return file, earlier[1] if grown and earlier is not None else None
 
+    def _beside(self) -> list[str]:
+        opened = (self._original, *self._original.companions.values())
+        return sorted({str(path) for each in opened for path in each.looked_at})
+
     def _told(self, files: list[OriginalFile], instead: str | None) -> ReadFile:
         size = files[0].size
         is_whole = self._original.path.suffix in (".zst", ".gz")  # offsets in it are not those on the disk
@@ -201,5 +205,5 @@ class _Reading:
         return ReadFile(
             path=os.fspath(self._original.path), name=self._original.name, size=size, modified=files[0].modified,
             source=self._source.name, sessions=sessions, troubles=self._troubles, n_troubles=self._n_troubles,
-            files=files, instead=instead, spool=str(self._spool.path),
+            files=files, instead=instead, spool=str(self._spool.path), beside=self._beside(),
         )  # fmt: skip
