@@ -39,6 +39,14 @@ OURS: Final[tuple[str, ...]] = (
     "pydantic_ai",
     "openai_agents",
     "pack",
+    "droid",
+    "kimi",
+    "cursor",
+    "grok",
+    "copilot",
+    "openclaw",
+    "hermes",
+    "antigravity",
 )
 """The modules in ``trackway.ingest.formats``; each has its ``SOURCE``."""
 

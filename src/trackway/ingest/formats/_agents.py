@@ -6,6 +6,7 @@ few, until the prompt is read. A field of the wrong type counts as missing; the 
 
 from __future__ import annotations
 
+import uuid
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path, PurePosixPath, PureWindowsPath
 from typing import Any, Final
@@ -49,6 +50,14 @@ def milliseconds(start: int, end: int) -> float | None:
 def is_placeholder(usage: Mapping[str, Any]) -> bool:
     """Whether a usage counts nothing at all: what a client writes where no answer came."""
     return not any(each for each in usage.values() if isinstance(each, (int, float)))
+
+
+def uuid_in(name: str) -> str:
+    """The UUID that a name is; empty where it is none."""
+    try:
+        return str(uuid.UUID(name))
+    except ValueError:
+        return ""
 
 
 def folders(*candidates: Path | None) -> list[Path]:
@@ -155,8 +164,8 @@ class Sessions:
     def _begun(self, session: str, waiting: Sequence[Entry]) -> Iterator[Entry]:
         about = self.about(session)
         header = Header(
-            task=about.name, agent=about.agent or self.agent, model=about.model, metadata=about.metadata or None,
-            parent=about.parent, source=self.source, taps=("transcript",),
+            task=about.name or self.agent, agent=about.agent or self.agent, model=about.model,
+            metadata=about.metadata or None, parent=about.parent, source=self.source, taps=("transcript",),
         )  # fmt: skip
         place = about.place or (waiting[0].place if waiting else Place())
         if about.before is not None:

@@ -99,14 +99,14 @@ class Messages:
         left: list[Any] = []
         for block in blocks:
             events += self._block(block, key, at, batch=self._replies if several else None, left=left)
-        events.append(
-            ModelResult(
-                id=key, usage=usage or None,
+        finish, error = text(message.get("stopReason")) or None, text(message.get("errorMessage")) or None
+        if usage or finish or error:
+            result = ModelResult(
+                id=key, usage=usage or None, finish_reason=finish, error=error,
                 usage_from="placeholder" if usage and is_placeholder(usage) else "provider",
-                finish_reason=text(message.get("stopReason")) or None, error=text(message.get("errorMessage")) or None,
                 model=text(message.get("responseModel")) or None, latency_ms=milliseconds(begun, at), at=at,
-            )
-        )  # fmt: skip
+            )  # fmt: skip
+            events.append(result)
         native = rest_of(
             message, "role", "content", "usage", "stopReason", "errorMessage", "model", "responseModel", "timestamp"
         )
