@@ -70,7 +70,8 @@ class Steps:
         tools = self._told.get("tool_definitions")
         if self._agent is not None:
             about = left(self._about, *_DOCUMENT)
-            yield self._entry("start", [Note(topic="subagent", text=text(self._told.get("name")) or None)], about)
+            name = text(self._told.get("name")) or None
+            yield self._entry("start", [Note(topic="subagent", text=name, agent=self._agent)], about)
         if listing(tools):
             yield self._entry("tools", [Context(op="set", tools=tools, agent=self._agent)])
 
@@ -79,7 +80,7 @@ class Steps:
 
     def _step(self, i: int, step: dict[str, Any]) -> Iterator[Entry | Trouble]:
         number = step.get("step_id")
-        key = self._keys.of(text(number) or f"{i + 1 if whole(number) is None else number}")
+        key = self._keys.of(f"step-{text(number) or (i + 1 if whole(number) is None else number)}")
         at = at_of(step.get("timestamp"))
         native = left(step, *_STEP)
         if not is_only_text(step.get("message")):
@@ -106,8 +107,8 @@ class Steps:
 
     def _input(self, source: object, step: dict[str, Any], at: int) -> Event:
         said = text_in(step.get("message"))
-        if source == "user":
-            return User(content=said, at=at, agent=self._agent)
+        if source == "user":  # to a sub-agent the agent speaks as one
+            return User(content=said, actor="human" if self._agent is None else "harness", at=at, agent=self._agent)
         if source != "system":
             return Note(topic=text(source) or "step", text=said, at=at, agent=self._agent)
         if self._instructed:
@@ -117,7 +118,7 @@ class Steps:
 
     def _acted(self, key: str, step: dict[str, Any], at: int, native: dict[str, Any]) -> Entry:
         events: list[Event] = []
-        call = None if step.get("llm_call_count") == 0 else f"{self._prefix}step-{key}"
+        call = None if step.get("llm_call_count") == 0 else f"{self._prefix}{key}"
         who: dict[str, Any] = {"at": at, "agent": self._agent, "call": call}
         if call is not None:
             events += self._model_call(call, step, at)
