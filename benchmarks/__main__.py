@@ -10,7 +10,7 @@ from benchmarks import machine, page, report
 from benchmarks.measure import Options, compiled
 
 PART = "make bench"
-AREAS = ("record", "sustained", "where", "kill", "read", "start", "growth")
+AREAS = ("record", "sustained", "where", "kill", "read", "search", "start", "growth")
 
 
 def main() -> None:

@@ -25,6 +25,7 @@ from trackway.search.texts import text_of
 from trackway.store.listing import Facts, facts, facts_of
 from trackway.store.live import LiveStore
 from trackway.store.progress import Progress, silent
+from trackway.store.single import Singles
 
 if TYPE_CHECKING:
     import tantivy
@@ -104,6 +105,7 @@ class _Finding:
         self._index = fresh.index
         self._tail = fresh.tail
         self._notes = tuple(fresh.notes)
+        self._events = Singles(live.store)
 
     def answer(self) -> Found:
         """What was found."""
@@ -209,11 +211,10 @@ class _Finding:
                 cut = snippet(entry.text, self._words)
                 yield Hit(each.seq, entry.kind, entry.at, each.rank, entry.tool, entry.error, cut)
                 continue
-            try:
-                event = next(self._live.store.events(name, after=each.seq - 1), None)
-            except StoreDamaged:
-                continue
-            if event is None or event.seq != each.seq:  # another store was put in its place: said by catching up
+            event = None
+            with contextlib.suppress(StoreDamaged):
+                event = self._events.at(name, each.seq)
+            if event is None:  # another store was put in its place, or it cannot be read: said elsewhere
                 continue
             tool = event.name if isinstance(event, AssistantToolCall) else None
             failed = event.failed if isinstance(event, ToolResult) else None

@@ -14,7 +14,7 @@ from trackway.search.pattern import Words
 from trackway.search.words import Word, camel, words
 
 LENGTH: Final = 200
-_STRETCH: Final = 1 << 14
+_STRETCH: Final = 1 << 11
 _FURTHEST: Final = 2 << 20
 _LEAD: Final = 0.3
 
@@ -60,11 +60,13 @@ class _Needle:
         ]
 
     def marks(self, row: list[Word], number: int) -> Iterator[_Mark]:
-        by_place = {each.place: each for each in row}
         first_place, is_first = self._steps[0]
-        for each in row:
-            if not is_first(each.text):
-                continue
+        begun = [each for each in row if is_first(each.text)]
+        if len(self._steps) == 1:
+            yield from (_Mark(each.start, each.end, number) for each in begun)
+            return
+        by_place = {each.place: each for each in row} if begun else {}
+        for each in begun:
             stand = [by_place.get(each.place + place - first_place) for place, _ in self._steps]
             if all(word and fits(word.text) for word, (_, fits) in zip(stand, self._steps, strict=True)):
                 last = stand[-1]
@@ -78,8 +80,9 @@ def _found(text: str, needles: list[_Needle], length: int) -> list[_Mark]:
     at, seen = _first_sight(text, needles, length), min(len(text), _FURTHEST)
     while at < seen:
         piece = text[at : at + _STRETCH + length]
-        row = [each._replace(start=each.start + at, end=each.end + at) for each in words(piece)]
-        here = [mark for number, each in enumerate(needles) for mark in _in_row(text, row, each, number)]
+        row = list(words(piece, at))
+        rows = [row, *(parts for each in row for parts in _parts(text, each))]
+        here = [mark for number, each in enumerate(needles) for some in rows for mark in each.marks(some, number)]
         found += here
         if len({mark.needle for mark in here}) == len(needles):
             break
@@ -96,16 +99,10 @@ def _first_sight(text: str, needles: list[_Needle], length: int) -> int:
     return max(0, text.rfind(" ", 0, max(0, min(places) - length)))
 
 
-def _in_row(text: str, row: list[Word], needle: _Needle, number: int) -> Iterator[_Mark]:
-    yield from needle.marks(row, number)
-    for each in row:
-        for parts in _parts(text, each):
-            yield from needle.marks(parts, number)
-
-
 def _parts(text: str, word: Word) -> Iterator[list[Word]]:
     """A name in CamelCase as the words it is made of."""
-    parts = camel(text[word.start : word.end])
+    name = text[word.start : word.end]
+    parts = () if name.islower() or name.isdigit() else camel(name)
     if parts:
         at, row = word.start, []
         for place, each in enumerate(parts):

@@ -192,10 +192,18 @@ class Entries:
 
     def take(self, events: Iterable[Event]) -> Iterator[Entry]:
         """The entries, each as soon as it is known what became of the calls before it; the last when events end."""
+        ready, calls = self._ready, self._calls
         for event in events:
-            self._add(event)
-            yield from self._settled()
-        yield from self._ready
+            entry = self._made(event)
+            if not calls and not ready:
+                yield entry
+                continue
+            ready.append(entry)
+            self._forget()
+            first = calls[0].seq if calls else self._next
+            while ready and ready[0].seq < first:
+                yield ready.popleft()
+        yield from ready
 
     @property
     def reached(self) -> int:
@@ -208,18 +216,18 @@ class Entries:
         self._forget()
         return self._calls[0].seq if self._calls else self._next
 
-    def _add(self, event: Event) -> None:
+    def _made(self, event: Event) -> Entry:
         entry = Entry(event, self._next)
         self._next += 1
-        self._ready.append(entry)
         if type(event) is kinds.AssistantToolCall:
             self._call(event, entry)
-            return
+            return entry
         entry.text = text_of(event)
         if type(event) is kinds.ToolResult:
             self._result(event, entry)
         elif type(event) is kinds.FileChange:
             entry.paths = (event.path,) if event.new_path is None else (event.path, event.new_path)
+        return entry
 
     def _call(self, event: kinds.AssistantToolCall, entry: Entry) -> None:
         args = arguments(event.args)
@@ -240,12 +248,6 @@ class Entries:
         self._answered.add(call.seq)
         call.error = entry.error
         entry.tool, entry.paths = call.tool, call.paths
-
-    def _settled(self) -> Iterator[Entry]:
-        self._forget()
-        first = self._calls[0].seq if self._calls else self._next
-        while self._ready and self._ready[0].seq < first:
-            yield self._ready.popleft()
 
     def _forget(self) -> None:
         """Calls that are answered, or that nobody waits for any more."""

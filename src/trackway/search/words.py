@@ -146,10 +146,10 @@ def _folded(tokenizer: Tokenizer) -> TextAnalyzer:
     return built.filter(Filter.ascii_fold()).build()
 
 
-def words(text: str) -> Iterator[Word]:
-    """The words of a text, where they stand."""
+def words(text: str, at: int = 0) -> Iterator[Word]:
+    """The words of a text that stands somewhere, and where they stand."""
     for each in reading().pre_tokenize(encodable(text)).tokens:
-        yield Word(each.text, each.position, each.char_offset_from, each.char_offset_to)
+        yield Word(each.text, each.position, at + each.char_offset_from, at + each.char_offset_to)
 
 
 def name_of(value: str) -> str:

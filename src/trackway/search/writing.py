@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import os
 from collections.abc import Iterator
+from functools import cache
 from types import TracebackType
 from typing import TYPE_CHECKING, Final, NamedTuple, Self
 
@@ -45,28 +46,31 @@ def key_of(episode: bytes) -> int:
     return int.from_bytes(episode[8:], "big")
 
 
-def document(entry: Entry, of: Of) -> tantivy.Document:
-    """An entry as the engine takes it."""
+@cache
+def _new() -> type[tantivy.Document]:
     import tantivy
 
-    found = tantivy.Document()
-    found.add_text("episode", of.id)
+    return tantivy.Document
+
+
+def document(entry: Entry, of: Of) -> tantivy.Document:
+    """An entry as the engine takes it."""
+    found = _new()()
+    text = found.add_text
+    text("episode", of.id)
     found.add_unsigned("key", of.key)
     found.add_unsigned("seq", entry.seq)
     found.add_integer("at", max(_LEAST, min(entry.at, _MOST)))
-    found.add_text("kind", entry.kind)
+    text("kind", entry.kind)
     for each in indexed(entry.text):
-        found.add_text("text", each)
-    if of.source:
-        found.add_text("source", encodable(of.source))
-    for agent in {of.agent, entry.agent} - {None, ""}:
-        found.add_text("agent", encodable(agent or ""))
-    if entry.tool is not None:
-        found.add_text("tool", encodable(entry.tool))
+        text("text", each)
+    for name, value in (("source", of.source), ("agent", of.agent), ("agent", entry.agent), ("tool", entry.tool)):
+        if value:
+            text(name, encodable(value))
     if entry.error is not None:
         found.add_boolean("error", entry.error)
     for path in entry.paths:
-        found.add_text("path", encodable(path))
+        text("path", encodable(path))
     return found
 
 
@@ -130,7 +134,7 @@ class Writing:
 
     def add(self, entry: Entry, of: Of) -> None:
         """One more document."""
-        self._open().add_document(document(entry, of))
+        (self._writer or self._open()).add_document(document(entry, of))
 
     def forget(self, episode: bytes, first: int = 0) -> None:
         """Take out what is there of an episode, from an event on."""
