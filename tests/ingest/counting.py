@@ -7,73 +7,13 @@ episode), turns (what a person, or one that plays a person, said).
 
 import json
 import re
-import zipfile
 from collections import defaultdict
-from typing import NamedTuple
 
-import zstandard
+from tests.ingest import counting_agents as agents
+from tests.ingest import counting_scored as scored
+from tests.ingest.tally import Counts, Tally, blocks_of, lines_of, text_of
 
-
-class Counts(NamedTuple):
-    """The numbers of one file."""
-
-    episodes: int
-    calls: int
-    results: int
-    pairs: int
-    turns: int
-
-
-class Tally:
-    """The facts of one file as they are met."""
-
-    def __init__(self):
-        self.episodes, self.waiting = {}, defaultdict(list)
-        self.calls = self.results = self.pairs = self.turns = 0
-
-    def episode(self, session):
-        """One more, where it is a new one; what is kept of it is how many facts followed."""
-        self.episodes.setdefault(session, 0)
-
-    def call(self, session, call_id, agent=None, why=""):
-        """A tool was called; ``why`` says why nothing came back, should nothing have come back."""
-        self.episode(session)
-        self.calls += 1
-        self.waiting[session, agent, call_id].append((self.episodes[session], why))
-
-    def result(self, session, call_id, agent=None):
-        """Something came back."""
-        self.episode(session)
-        self.episodes[session] += 1
-        self.results += 1
-        if self.waiting[session, agent, call_id]:
-            self.waiting[session, agent, call_id].pop(0)
-            self.pairs += 1
-
-    def turn(self, session):
-        """Somebody said something."""
-        self.episode(session)
-        self.episodes[session] += 1
-        self.turns += 1
-
-    def interrupted(self, session, why):
-        """Nothing will come back of what waits now."""
-        for key, waiting in self.waiting.items():
-            if key[0] == session:
-                waiting[:] = [(after, known or why) for after, known in waiting]
-
-    def unpaired(self):
-        """Why nothing came back, for each call that waits, by episode, agent and id; empty where nobody knows."""
-        ends = "the file ends before its result"
-        return {
-            key: [why or (ends if after == self.episodes[key[0]] else "") for after, why in waiting]
-            for key, waiting in self.waiting.items()
-            if waiting
-        }
-
-    def counts(self):
-        """The sums."""
-        return Counts(len(self.episodes), self.calls, self.results, self.pairs, self.turns)
+__all__ = ["Counts", "counter_of", "tallied"]
 
 
 def counter_of(path, data):
@@ -87,39 +27,6 @@ def tallied(path, data):
     tally = Tally()
     counter_of(path, data)(path, tally)
     return tally
-
-
-# --- reading ----------------------------------------------------------------------------------------------------------
-
-
-def text_of(path):
-    """The text of a file, compressed or not."""
-    body = path.read_bytes()
-    if path.suffix == ".zst":
-        body = zstandard.ZstdDecompressor().stream_reader(body).read()
-    return body.decode()
-
-
-def lines_of(path):
-    """The objects of a file of lines, two on one line if need be; what is none is passed by."""
-    decoder = json.JSONDecoder()
-    for line in text_of(path).split("\n"):
-        at, line = 0, line.strip()  # noqa: PLW2901  the same line
-        while at < len(line):
-            try:
-                value, at = decoder.raw_decode(line, at)
-            except ValueError:
-                break
-            if isinstance(value, dict):
-                yield value
-
-
-def blocks_of(message):
-    """The blocks of a message's content; a text is one."""
-    content = message.get("content") if isinstance(message, dict) else None
-    if isinstance(content, str):
-        return [{"type": "text", "text": content}]
-    return [each for each in content or () if isinstance(each, dict)]
 
 
 # --- Claude Code ------------------------------------------------------------------------------------------------------
@@ -172,27 +79,46 @@ _CODEX_CALLS = {
     "web_search_call",
     "tool_search_call",
     "tool_call",
+    "image_generation_call",
 }
-_CODEX_RESULTS = {"function_call_output", "custom_tool_call_output", "tool_search_output", "tool_result"}
+_CODEX_RESULTS = {
+    "function_call_output",
+    "custom_tool_call_output",
+    "tool_search_output",
+    "tool_result",
+    "function_result",
+}
 
 
 def codex(path, tally):
-    """The items of ``response_item`` lines: the same things said in ``event_msg`` are not counted again."""
-    session = None
+    """The items of ``response_item`` lines: the same things said in ``event_msg`` are not counted again.
+
+    The oldest files have items without an envelope.
+    """
+    session, alone = None, defaultdict(set)
     for line in lines_of(path):
-        item = line.get("payload") or {}
-        if line.get("type") == "session_meta" and session is None:
+        item = line.get("payload") if "payload" in line else line
+        if line.get("type") == "session_meta":
             session = item.get("id")
+        if item.get("type") == "user_message":
+            alone[session].add(item.get("message"))
+        if line is item or line.get("type") in ("session_meta", "response_item"):
             tally.episode(session)
-        if line.get("type") != "response_item":
-            continue
-        if item.get("type") in _CODEX_CALLS:
-            why = "the provider searched by itself" if item["type"] == "web_search_call" else ""
-            tally.call(session, item.get("call_id") or item.get("id"), why=why)
-        if item.get("type") in _CODEX_RESULTS:
-            tally.result(session, item.get("call_id") or item.get("id"))
-        if item.get("type") == "message" and item.get("role") == "user" and _is_said(item):
-            tally.turn(session)
+            _codex_item(item, session, tally)
+    for each in set(alone) - tally.people:  # a session of which only the client's own account is left
+        tally.turns += len(alone[each])
+
+
+def _codex_item(item, session, tally):
+    kind, call_id = item.get("type"), item.get("call_id") or item.get("id")
+    if kind in _CODEX_CALLS:
+        why = "the provider searched by itself" if kind == "web_search_call" else ""
+        made_up = "all ids are the same in this file" if call_id == "[trimmed for fixture]" else ""
+        tally.call(session, call_id, why=why or made_up)
+    if kind in _CODEX_RESULTS or (kind == "image_generation_call" and item.get("result")):
+        tally.result(session, call_id)
+    if item.get("role") == "user" and kind in ("message", None):
+        (tally.turn if _is_said(item) else tally.given)(session)
 
 
 def _is_said(item):
@@ -243,162 +169,34 @@ def pi(path, tally):
             tally.turn(session)
 
 
-# --- evaluations ------------------------------------------------------------------------------------------------------
-
-
-def atif(path, tally):
-    """Steps; results stand in the step of their calls."""
-    found = json.loads(text_of(path))
-    for step in found["steps"]:
-        tally.episode(0)
-        if step["source"] == "user":
-            tally.turn(0)
-        for call in step.get("tool_calls") or ():
-            tally.call(0, call["tool_call_id"], why="its step, the only place for it, holds no result")
-        for result in (step.get("observation") or {}).get("results") or ():
-            tally.result(0, result.get("source_call_id"))
-
-
-def mini_swe_agent(path, tally):
-    """A message with just one bash block is a call; the message after it is what came back. One task, said once."""
-    messages = json.loads(text_of(path))["messages"]
-    tally.turn(0)
-    for i, (message, after) in enumerate(zip(messages, [*messages[1:], None], strict=True)):
-        blocks = re.findall(r"```bash\s*\n(.*?)\n```", message["content"], re.DOTALL)
-        if message["role"] == "assistant" and len(blocks) == 1:
-            tally.call(0, i)
-            if after is not None:
-                tally.result(0, i)
-
-
-def swe_agent(path, tally):
-    """Each step is an action and an observation; where there are no steps, the history is told the same way."""
-    found = json.loads(text_of(path))
-    steps = found.get("trajectory") or [
-        {"action": each["action"], "observation": each.get("content")}
-        for each in found["history"]
-        if each.get("action")
-    ]
-    tally.turn(0)
-    for i, step in enumerate(steps):
-        if step.get("action"):
-            tally.call(0, i)
-            if step.get("observation") is not None:
-                tally.result(0, i)
-
-
-def openhands_v0(path, tally):
-    """Lists of actions and observations; rows of an evaluation have one each."""
-    text = text_of(path)
-    histories = [json.loads(text)] if text.lstrip().startswith("[") else [each["history"] for each in lines_of(path)]
-    for row, history in enumerate(histories):
-        events = [one for each in history for one in (each if isinstance(each, list) else [each])]
-        tally.episode(row)
-        last = None
-        for i, event in enumerate(events):
-            last = _openhands_event(event, (row, event.get("id", i), last), tally)
-
-
-_NO_CALLS = {"message", "system", "recall", "change_agent_state", None, ""}
-
-
-def _openhands_event(event, place, tally):
-    """An action of the agent is a call, what names it as its cause is its result; where nothing does, the next is."""
-    row, name, last = place
-    if event.get("action") == "message" and event.get("source") in ("user", None):
-        tally.turn(row)
-    if event.get("action") not in _NO_CALLS:
-        tally.call(row, name, why="it ends the episode" if event["action"] == "finish" else "")
-        return name
-    if event.get("observation") not in (None, "null", "agent_state_changed", "recall", "error"):
-        tally.result(row, event.get("cause", last))
-    return last
-
-
-def openhands_v1(path, tally):
-    """Events with a ``kind``."""
-    for event in lines_of(path):
-        kind = event.get("kind")
-        tally.episode(0)
-        if kind == "ActionEvent":
-            tally.call(0, event["tool_call_id"])
-        if kind in ("ObservationEvent", "UserRejectObservation", "AgentErrorEvent"):
-            tally.result(0, event.get("tool_call_id"))
-        if kind == "MessageEvent" and event.get("source") == "user":
-            tally.turn(0)
-
-
-def inspect(path, tally):
-    """Samples: in a zip one file each, in a document a list; of each the conversation as it ended."""
-    if path.suffix == ".eval":
-        with zipfile.ZipFile(path) as archive:
-            names = [each for each in archive.namelist() if re.fullmatch(r"samples/[^/]+\.json", each)]
-            samples = [json.loads(archive.read(each)) for each in names]
-    else:
-        samples = json.loads(text_of(path)).get("samples") or []
-    for sample in samples:
-        session = (sample["id"], sample["epoch"])
-        tally.episode(session)
-        for message in sample.get("messages") or ():
-            _chat_message(message, session, tally, is_turn=message.get("source") == "input")
-
-
-def tau_bench(path, tally):
-    """One row, one trial; ids repeat, and results follow their calls."""
-    for row, each in enumerate(json.loads(text_of(path))):
-        for message in each["traj"]:
-            _chat_message(message, row, tally, is_turn=True)
-
-
-# --- conversations ----------------------------------------------------------------------------------------------------
-
-
-def _chat_message(message, session, tally, *, is_turn):
-    tally.episode(session)
-    if message["role"] == "user" and is_turn:
-        tally.turn(session)
-    for call in message.get("tool_calls") or ():
-        tally.call(session, call.get("id"))
-    if message["role"] == "tool":
-        tally.result(session, message.get("tool_call_id"))
-
-
-def openai_chat(path, tally):
-    """A conversation a line."""
-    for row, each in enumerate(lines_of(path)):
-        for message in each["messages"]:
-            _chat_message(message, row, tally, is_turn=True)
-
-
-def sharegpt(path, tally):
-    """Turns by who they are from; an observation answers the call before it."""
-    for row, each in enumerate(json.loads(text_of(path))):
-        tally.episode(row)
-        for turn in each["conversations"]:
-            if turn["from"] in ("human", "user"):
-                tally.turn(row)
-            if turn["from"] == "function_call":
-                calls = json.loads(turn["value"])
-                for _ in calls if isinstance(calls, list) else [calls]:
-                    tally.call(row, None)
-            if turn["from"] in ("observation", "tool"):
-                tally.result(row, None)
-
-
 COUNTERS = [
-    (r"LICENSE|INDEX|metadata\.json|\.meta\.json|\.report\.json", None),
+    (r"LICENSE|INDEX|metadata\.json|\.meta\.json|\.report\.json|/payloads/|manifest\.json", None),
     (r"claude_code/|many_agents/.*/claude/.*\.jsonl", claude_code),
-    (r"codex-.*/trace-", None),
+    (r"codex-.*/trace-.*/trace\.jsonl", agents.codex_trace),
     (r"codex.*\.jsonl", codex),
     (r"^gemini_cli/|/gemini/", gemini),
-    (r"(^|/)pi/", pi),
-    (r"^atif/", atif),
-    (r"^mini_swe_agent/", mini_swe_agent),
-    (r"^swe_agent/", swe_agent),
-    (r"^openhands/v0", openhands_v0),
-    (r"^openhands/v1", openhands_v1),
-    (r"^inspect/", inspect),
-    (r"^tau_bench/.*\.json$", tau_bench),
-    (r"^openai_messages/", openai_chat),
-    (r"^sharegpt/", sharegpt),
+    (r"(^|/)(pi|openclaw)/", pi),
+    (r"^atif/", scored.atif),
+    (r"^mini_swe_agent/", scored.mini_swe_agent),
+    (r"^swe_agent/", scored.swe_agent),
+    (r"^openhands/v0", scored.openhands_v0),
+    (r"^openhands/v1", scored.openhands_v1),
+    (r"^inspect/", scored.inspect),
+    (r"^tau_bench/.*\.json$", scored.tau_bench),
+    (r"^openai_messages/", scored.openai_chat),
+    (r"^sharegpt/", scored.sharegpt),
+    (r"/copilot/", agents.copilot),
+    (r"/cursor/", agents.cursor),
+    (r"/droid/", agents.droid),
+    (r"/kimi/.*\.jsonl", agents.kimi),
+    (r"/qwen/", agents.qwen),
+    (r"/grok/.*\.jsonl", agents.grok),
+    (r"/hermes/", agents.hermes),
+    (r"/antigravity/.*\.jsonl", agents.antigravity),
+    (r"/opencode/.*/session/", agents.opencode),
+    (r"/openai_agents/input_list", agents.openai_agents_items),
+    (r"/openai_agents/trace", agents.openai_agents_trace),
+    (r"/pydantic_ai/", agents.pydantic_ai),
+    (r"^reflexion/", agents.reflexion),
+    (r"^toolbench_tree/", agents.toolbench),
 ]
