@@ -19,6 +19,7 @@ from trackway.ingest.gathering import gathered
 from trackway.ingest.importing import Options, import_files
 from trackway.ingest.watching import Clock, watch
 from trackway.store.base import Query
+from trackway.store.pack import pack
 from trackway.testing.contract import bare
 
 
@@ -404,3 +405,22 @@ def test_what_lies_beside_comes_later(tmp_path):
     assert states(file) == ["grown"]
     assert next(iter(trackway.open_store().episodes())).outcome == "success"
     assert len(raw(next(iter(everything())))) == 2
+
+
+def test_a_pack(tmp_path, other):
+    """A pack is an episode again, equal, and comes back as the file it was; a damaged one is refused."""
+    with trackway.record("packed", agent="mine") as episode:
+        episode.user("go")
+        episode.end("success")
+    with trackway.open_store() as live, (tmp_path / "a.jsonl").open("wb") as file:
+        pack(live, episode.id, file)
+    here = bare(everything()[episode.id])
+    other()
+
+    assert states(tmp_path / "a.jsonl", dry=True) == ["new"]
+    assert states(tmp_path / "a.jsonl") == ["new"]
+    assert states(tmp_path / "a.jsonl", again=True) == ["present"]
+    assert bare(everything()[episode.id]) == here
+    assert raw(episode.id) == [(tmp_path / "a.jsonl").read_bytes()]
+    (tmp_path / "b.jsonl").write_bytes((tmp_path / "a.jsonl").read_bytes()[:-40])
+    assert states(tmp_path / "b.jsonl") == ["refused"]

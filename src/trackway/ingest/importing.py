@@ -21,6 +21,7 @@ from trackway.errors import EventRefused, FileRefused
 from trackway.ingest.archives import is_archive, unpacked
 from trackway.ingest.gathering import Candidate, Unreadable, may_be_archive
 from trackway.ingest.original import Original
+from trackway.ingest.packs import PACK, import_pack
 from trackway.ingest.reading import Begun, Readers, SpoolFolder
 from trackway.ingest.source import Trouble
 from trackway.ingest.spool import Told
@@ -143,6 +144,9 @@ class Importing:
             state = "refused" if is_known else "unknown"
             return Imported(file=each.name, state=state, size=each.size, error=read.refused, hint=read.hint)
         try:
+            if read.source == PACK:
+                dry = self._options.dry
+                return import_pack(self._live, self._state, read, modified=each.modified, dry=dry)
             return self._storing.store(read, each.modified)
         except (ArithmeticError, EventRefused, LookupError, RecursionError, TypeError, ValueError) as error:
             said = f"{each.name}: the store cannot keep it: {error}"

@@ -131,6 +131,9 @@ class _Reading:
 
     def read(self) -> ReadFile:
         try:
+            if self._source.name == "pack":  # its events are numbered already: see `packs`
+                self._spool.end()
+                return self._told(*self._files())
             for each in parsed(self._source, self._original):
                 if isinstance(each, Trouble):
                     self._trouble(each)
