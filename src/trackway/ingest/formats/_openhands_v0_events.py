@@ -30,6 +30,7 @@ _ENVELOPE: Final = (
     "id", "timestamp", "source", "message", "cause", "action", "observation", "tool_call_metadata", "llm_metrics",
     "args", "content", "extras", "success", "timeout",
 )  # fmt: skip
+_FLAT: Final = tuple(each for each in _ENVELOPE if each != "content")
 _NO_STEP: Final = frozenset({
     "start", "null", "pause", "resume", "stop", "change_agent_state", "push", "send_pr", "recall",
     "condensation_request", "loop_recovery",
@@ -83,7 +84,7 @@ class Events:
 
     def _action(self, i: int, event: dict[str, Any]) -> Entry:
         key, kind = self._key(i, event), event["action"]
-        args = mapping(event.get("args")) if "args" in event else left(event, *_ENVELOPE)
+        args = mapping(event.get("args")) if "args" in event else left(event, *_FLAT)
         source = event.get("source") or ("agent" if kind != "message" or self._prompted else "user")
         at = at_of(event.get("timestamp"))
         native = {**left(event, *_ENVELOPE)} if "args" in event else {}
