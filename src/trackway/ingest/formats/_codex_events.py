@@ -20,6 +20,13 @@ from trackway.schema.events import Context, Event, Note
 
 Told = Callable[[Thread, dict[str, Any]], list[Entry]]
 _OLD_NAMES: Final = {"turn_started": "task_started", "turn_complete": "task_complete"}
+_SAME: Final = {
+    "context_compacted": "context_compaction", "web_search_end": "web_search", "view_image_tool_call": "image_view",
+    "image_generation_end": "image_generation", "collab_agent_spawn_end": "collab_agent_tool_call",
+    "collab_agent_interaction_end": "collab_agent_tool_call", "collab_waiting_end": "collab_agent_tool_call",
+    "collab_close_end": "collab_agent_tool_call", "collab_resume_end": "collab_agent_tool_call",
+}  # fmt: skip
+"""What a legacy rollout has as an event, and a paginated one as a completed item."""
 _EMPTY: Final[tuple[object, ...]] = (None, "", [], {})
 _ITEM_IDS: Final = ("thread_id", "turn_id", "item", "started_at_ms", "completed_at_ms", "type")
 
@@ -30,7 +37,12 @@ def event(thread: Thread, payload: dict[str, Any]) -> list[Entry]:
     if not isinstance(kind, str):
         return [thread.note("event", payload)]
     told = _EVENTS.get(kind)
-    return told(thread, payload) if told is not None else [thread.note(kind, payload, text=_words(payload))]
+    return told(thread, payload) if told is not None else [_noted(thread, payload, _SAME.get(kind, kind))]
+
+
+def _noted(thread: Thread, fields: dict[str, Any], topic: str) -> Entry:
+    """What is worth a note, under one name for both shapes of rollouts; ids that one of them makes up do not count."""
+    return thread.note(topic, fields, *(["id"] if topic == "context_compaction" else []), text=_words(fields))
 
 
 def _words(fields: dict[str, Any]) -> str | None:
@@ -130,28 +142,29 @@ def _without_content(change: Any) -> Any:  # noqa: ANN401  whatever stands there
 
 def _token_count(thread: Thread, payload: dict[str, Any]) -> list[Entry]:
     told = mapping(payload.get("info"))
+    limits = payload.get("rate_limits")
     total, last = told.get("total_token_usage"), told.get("last_token_usage")
-    return _tokens(thread, payload, total, last, "token_count")
+    entries = thread.settle() if thread.twins.held and thread.calls.is_news(total) else []
+    events = thread.calls.counted(total, last, thread.model, (thread.when, thread.at))
+    if events:
+        thread.limits = limits if limits is not None else thread.limits
+        return [*entries, thread.entry("token_count", "", events, native=rest_of(payload, "type"))]
+    # A sum again. What it says of limits is said once for as long as it does not change.
+    if limits not in (None, thread.limits) and not _is_blank(mapping(limits)):
+        thread.limits = limits
+        entries.append(thread.note("rate_limits", payload))
+    return entries
 
 
 def usage_record(thread: Thread, payload: dict[str, Any]) -> list[Entry]:
     """The tokens of one response, beside the thread's sum."""
-    return _tokens(thread, payload, payload.get("thread_token_usage"), payload.get("usage"), "token_usage_record")
-
-
-def _tokens(thread: Thread, payload: dict[str, Any], total: Any, last: Any, name: str) -> list[Entry]:  # noqa: ANN401  whatever is told
-    limits = payload.get("rate_limits")
-    if not thread.calls.is_news(total, last):
-        # The sum again. What it says of limits is said once for as long as it does not change.
-        if limits in (None, thread.limits) or not isinstance(limits, dict) or _is_blank(limits):
-            return []
-        thread.limits = limits
-        return [thread.note("rate_limits", payload)]
-    thread.limits = limits if limits is not None else thread.limits
-    entries = thread.settle() if thread.twins.held else []
-    events = thread.calls.usage(total, last, thread.when, thread.model, thread.at)
-    entries.append(thread.entry(name, "", events, native=rest_of(payload, "type", "usage")))
-    return entries
+    entries = thread.settle()
+    events = thread.calls.recorded(
+        payload.get("thread_token_usage"), payload.get("usage"), thread.model, (thread.when, thread.at)
+    )
+    if not events:
+        return [*entries, thread.note("token_usage_record", payload)]
+    return [*entries, thread.entry("token_usage_record", "", events, native=rest_of(payload, "type", "usage"))]
 
 
 def _is_blank(limits: dict[str, Any]) -> bool:
@@ -201,7 +214,7 @@ def _item_completed(thread: Thread, payload: dict[str, Any]) -> list[Entry]:
         return told(thread, item)
     native = {**item, **{name: payload[name] for name in payload if name not in _ITEM_IDS}}
     topic = "".join(f"_{each.lower()}" if each.isupper() else each for each in kind).strip("_") or "item_completed"
-    return [thread.note(topic, native, text=_words(item))]
+    return [_noted(thread, native, topic)]
 
 
 _EVENTS: Final[dict[str, Told]] = {

@@ -38,6 +38,7 @@ _STARTS: Final = (
     "# agents.md instructions", "warning: the maximum number of unified exec",
     "warning: apply_patch was requested via", "warning: your account was flagged",
 )  # fmt: skip
+_THOUGHT: Final = frozenset({"type", "summary", "content", "internal_chat_message_metadata_passthrough"})
 _CALL: Final = frozenset({"type", "name", "arguments", "input", "call_id"})
 _META: Final = "internal_chat_message_metadata_passthrough"
 
@@ -153,7 +154,7 @@ def _reasoning(thread: Thread, payload: dict[str, Any]) -> list[Entry]:
     thread.twins.item(THINKING, texts)
     entries = thread.settle()
     events = thread.model_says()
-    state = rest_of(payload, "type", "summary", "content", _META) or {}
+    state = {name: each for name, each in payload.items() if each is not None and name not in _THOUGHT}
     if len(texts) != 1 or payload.get("content"):
         state |= {name: payload[name] for name in ("summary", "content") if payload.get(name)}
     thinking = AssistantThinking(content="\n\n".join(texts), state=state or None, call=thread.calls.id, at=thread.at)

@@ -75,7 +75,8 @@ class Thread:
     def note(self, topic: str, fields: dict[str, Any], *known: str, **more: Any) -> Entry:  # noqa: ANN401  fields of the note
         """A line that is worth a note; all of it is kept."""
         native = {key: each for key, each in fields.items() if key not in known and key != "type"}
-        named = text(fields.get("call_id")) or text(fields.get("id"))
+        named = text(fields.get("call_id")) or text(fields.get("id")) or text(fields.get("event_id"))
+        named = "" if "id" in known else named
         return self.entry(
             topic, named or self.named(fields), [Note(topic=topic, at=self.at, **more)], native=native or None
         )

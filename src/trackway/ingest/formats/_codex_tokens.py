@@ -2,8 +2,9 @@
 
 A call begins with the first thing a model says after something else was said to it, and is known by the time of that
 line: a rollout that is written anew, with turns left out, keeps the times. Its usage is what the next total says more
-than the last one. The same total told again (at the start of each turn, and by ``token_usage_record`` beside
-``token_count``) is no further call. Tokens that no item belongs to, as of a compaction, are a call of their own.
+than the last one. The same total told again, at the start of each turn, is no further call; nor is one behind a
+``token_usage_record``, which tells a call's tokens before it. Tokens that no item belongs to, as of a compaction, are a
+call of their own.
 """
 
 from __future__ import annotations
@@ -22,6 +23,8 @@ class ModelCalls:
         self.is_open = False
         self._waits = False
         self._total: dict[str, Any] | None = None
+        self._record: Any = None
+        self._recorded = False
         self._names = Keys()
 
     def begin(self, when: str, model: str | None, at: int) -> list[Event]:
@@ -36,20 +39,36 @@ class ModelCalls:
         """Something else was said: what the model says next is another call."""
         self.is_open = False
 
-    def is_news(self, total: Any, last: Any) -> bool:  # noqa: ANN401  whatever stands where counts should
-        """Whether a line tells tokens that no line before it told."""
-        return total != self._total if isinstance(total, dict) else isinstance(last, dict)
+    def is_news(self, total: object) -> bool:
+        """Whether a sum is another than the last one."""
+        return total is not None and total != self._total
 
-    def usage(self, total: Any, last: Any, when: str, model: str | None, at: int) -> list[Event]:  # noqa: ANN401  as above
-        """What is news, as the result of the call it belongs to."""
+    def counted(self, total: Any, last: Any, model: str | None, when: tuple[str, int]) -> list[Event]:  # noqa: ANN401  whatever stands where counts should
+        """What ``token_count`` tells: nothing where it is the sum again, or of what records told one by one."""
         total = total if isinstance(total, dict) else None
         last = last if isinstance(last, dict) else None
+        if (total is None and last is None) or (total is not None and total == self._total):
+            return []
         told = _added(self._total, total, last)
         self._total = total if total is not None else self._total
-        events: list[Event] = [] if self._waits else self.begin(when, model, at)
+        if self._recorded:
+            self._recorded = False
+            return []
+        return self._result(told, model, when)
+
+    def recorded(self, total: Any, usage: Any, model: str | None, when: tuple[str, int]) -> list[Event]:  # noqa: ANN401  as above
+        """What ``token_usage_record`` tells. It sums by itself, and from nothing again where a thread is resumed."""
+        if not isinstance(usage, dict) or (isinstance(total, dict) and total == self._record):
+            return []
+        self._record = total
+        self._recorded = True
+        return self._result(usage, model, when)
+
+    def _result(self, usage: dict[str, Any], model: str | None, when: tuple[str, int]) -> list[Event]:
+        events: list[Event] = [] if self._waits else self.begin(when[0], model, when[1])
         self.is_open = self._waits = False
         assert self.id is not None  # begun here, or before
-        events.append(ModelResult(id=self.id, usage=told, model=model, at=at))
+        events.append(ModelResult(id=self.id, usage=usage, model=model, at=when[1]))
         return events
 
 

@@ -142,7 +142,7 @@ class Chat:
         if any(each.keys() != {"text"} for each in left):
             native["content"] = content
         if native.get("displayContent") in (said, content):
-            del native["displayContent"]
+            native.pop("displayContent", None)
         yield from self._part(named, "user", said, [event], at=at, native=native or None)
 
     def _shown(self, named: str, message: dict[str, Any], content: Any, at: int) -> Iterator[Entry]:  # noqa: ANN401

@@ -17,11 +17,13 @@ Anything else that begins with a ``session_meta`` of another id begins another s
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterator, Mapping
 from itertools import chain
 from pathlib import Path
 from typing import Any, Final
 
+from trackway.errors import FileRefused
 from trackway.ingest.formats import _codex_events as events
 from trackway.ingest.formats._agents import Sessions, folders, from_environ, mapping, text, whole
 from trackway.ingest.formats._codex_items import item
@@ -96,7 +98,7 @@ def read(original: Original) -> Iterator[Entry | Trouble]:
 
 
 def _entries(original: Original, sessions: Sessions) -> Iterator[Entry | Trouble]:
-    values = original.items()
+    values = _values(original)
     first, session = _first_session(values)
     threads: dict[str, Thread] = {}
     thread = threads[session] = Thread(session, sessions.about(session))
@@ -116,12 +118,26 @@ def _entries(original: Original, sessions: Sessions) -> Iterator[Entry | Trouble
             if thread.is_begun and thread.has_begun_saying and named not in {thread.session, *family}:
                 thread = threads.setdefault(named, Thread(named, sessions.about(named)))
                 family = set()
+                yield Trouble(each.place, f"another session begins in the same file: {named}")
             family |= _ancestors(meta)
         yield from _line(thread, value, each.place, meta)
     for each_thread in threads.values():
         # Answers, and never an item: events are all there is, and none of them has an item to wait for.
         if each_thread.has_answers and not each_thread.has_items:
             yield from each_thread.settle()
+
+
+def _values(original: Original) -> Iterator[Item | Trouble]:
+    """The values of the lines; the one value of a file whose first line is none by itself."""
+    values = original.items()
+    first = next(values, None)
+    if isinstance(first, Trouble):
+        with contextlib.suppress(FileRefused):
+            yield Item(original.value(), Place(0, 1), b"")
+            return
+    if first is not None:
+        yield first
+        yield from values
 
 
 def _first_session(values: Iterator[Item | Trouble]) -> tuple[list[Item | Trouble], str]:

@@ -132,7 +132,9 @@ def _rollout_started(bundle: Bundle, payload: dict[str, Any]) -> list[Entry]:
 def _thread_started(bundle: Bundle, payload: dict[str, Any]) -> list[Entry]:
     named = text(payload.get("thread_id"))
     if named and named != bundle.root:
-        bundle.agents[named] = text(payload.get("agent_path")) or named
+        path = text(payload.get("agent_path"))
+        # The first kind of sub-agents all stood at the root: their threads tell them apart.
+        bundle.agents[named] = path if path not in ("", "/root", *bundle.agents.values()) else named
     bundle.thread(named)
     metadata = mapping(bundle.payload(payload.get("metadata_payload")))
     if bundle.agent is None:
