@@ -6,7 +6,7 @@ small boat, and none of it was ever said by anybody.
 
 import zstandard
 
-from tests.ingest import samples_scored
+from tests.ingest import samples_agents, samples_scored
 from tests.ingest.writing import SESSION, at, document, lines
 
 # --- Claude Code, Codex -----------------------------------------------------------------------------------------------
@@ -250,9 +250,6 @@ SAMPLES = {
     each.__name__: each()
     for each in (
         claude_code, codex_legacy, codex_paginated, codex_trace, gemini_json, gemini_jsonl, pi,
-        samples_scored.atif, samples_scored.mini_swe_agent, samples_scored.mini_swe_agent_1_1, samples_scored.swe_agent,
-        samples_scored.openhands_v0, samples_scored.openhands_rows, samples_scored.openhands_v1,
-        samples_scored.inspect_json, samples_scored.inspect_eval, samples_scored.tau_bench, samples_scored.tau2_bench,
-        samples_scored.openai_chat, samples_scored.sharegpt, samples_scored.sharegpt_hermes, samples_scored.full_trace,
+        *samples_scored.ALL, *samples_agents.ALL,
     )
 }  # fmt: skip

@@ -306,3 +306,9 @@ def full_trace():
     trace = {"trace_id": "t-1", "timestamp": 1772359200, "model": "m-1", "system_prompt": "You build boats.",
              "tools_schema": TOOLS, "steps": steps}  # fmt: skip
     return {"traces.jsonl": lines(trace, {**trace, "trace_id": "t-2"})}
+
+
+ALL = (
+    atif, mini_swe_agent, mini_swe_agent_1_1, swe_agent, openhands_v0, openhands_rows, openhands_v1, inspect_json,
+    inspect_eval, tau_bench, tau2_bench, openai_chat, sharegpt, sharegpt_hermes, full_trace,
+)  # fmt: skip

@@ -21,12 +21,14 @@ from tests.ingest.writing import lines
 from trackway.errors import FileRefused
 from trackway.ingest.original import Original
 from trackway.ingest.parse import Found, parsed
+from trackway.ingest.source import Trouble
 from trackway.ingest.sources import detect
 from trackway.read.pairs import pairs
 from trackway.schema.codec import decode
 
 COUNT = int(os.environ.get("MUTATED", "10000"))
 SHARDS = 20
+OTHER_NAMES = {"codex_legacy", "full_trace", "gemini_json", "gemini_jsonl", "inspect_json", "openhands_rows"}
 _MEASURED = 50  # one file in so many is watched allocation by allocation, which is slow
 _LEAST, _TIMES = 48 << 20, 60  # bytes that may be held at once: so many, and so many for each byte of the file
 _GROWTH = 400 << 10  # KB by which the process may grow over a shard
@@ -87,6 +89,17 @@ class Watched:
             assert peak < _LEAST + _TIMES * self.path.stat().st_size
 
 
+def made_wrong(rng, folder, samples, name):
+    """One file of a sample, most often the first, made wrong in one way or three; gives it, and what it was."""
+    first, *others = samples[name]
+    chosen = rng.choice(others) if others and rng.random() < 0.3 else first
+    body, other = samples[name][chosen], next(iter(samples[rng.choice(sorted(samples))].values()))
+    for _ in range(rng.choice((1, 1, 1, 2, 3))):
+        body = mutated(rng, body, other, (*GENTLE, *HARSH))
+    (folder / name / chosen).write_bytes(body)
+    return folder / name / chosen, samples[name][chosen]
+
+
 def mutate_all(folder, samples, rng, count):
     """That many files, made wrong and read."""
     names = sorted(samples)
@@ -94,15 +107,24 @@ def mutate_all(folder, samples, rng, count):
     usual = {name: source_of(path) for name, path in paths.items()}
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     for i in range(count):
-        name, other = rng.choice(names), rng.choice(names)
-        body, path = next(iter(samples[name].values())), paths[name]
-        for _ in range(rng.choice((1, 1, 1, 2, 3))):
-            body = mutated(rng, body, next(iter(samples[other].values())), (*GENTLE, *HARSH))
-        path.write_bytes(body)
-        with Watched(path, closely=i % _MEASURED == 0):
-            for events in read(path, usual[name]):
+        name = rng.choice(names)
+        changed, whole = made_wrong(rng, folder, samples, name)
+        with Watched(changed, closely=i % _MEASURED == 0):
+            for events in read(paths[name], usual[name]):
                 check_pairs(events)
+        changed.write_bytes(whole)
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < _GROWTH
+
+
+@pytest.mark.parametrize("name", SAMPLES)
+def test_samples_are_known(tmp_path, name):
+    """Each sample is taken for what it is, and read without a word of trouble."""
+    path = written(tmp_path, name, SAMPLES[name])
+    source = source_of(path)
+    assert source is not None
+    assert name.startswith(source.name) or name in OTHER_NAMES
+    if name != "pack":  # which is unpacked, not read
+        assert not [each for each in parsed(source, Original(path)) if isinstance(each, Trouble)]
 
 
 @pytest.mark.timeout(120)
