@@ -17,7 +17,6 @@ from trackway.schema.events import Context, Event, Note, User
 
 _TEXTS: Final = ("content", "summary", "customTitle", "aiTitle", "agentName", "lastPrompt", "title", "tag", "prUrl")
 _SHOWN: Final = ("text", "content", "snippet", "prompt", "addedBlocks", "addedLines", "stdout")
-_REPLACED: Final = frozenset({"content-replacement", "marble-origami-commit"})
 
 
 def noted(kind: str, value: dict[str, Any], native: dict[str, Any], *, at: int, agent: str | None) -> Event:
@@ -27,9 +26,9 @@ def noted(kind: str, value: dict[str, Any], native: dict[str, Any], *, at: int, 
         found = _system(subtype, value, native, at, agent)
         if found is not None:
             return found
-    elif kind in _REPLACED:
+    elif kind == "content-replacement":  # the model sees these in the place of results that stay in the file
         detail = {"type": kind, "replacements": native.pop("replacements", None)}
-        return Context(op="compact", detail=detail, text=_take(native, "summary"), at=at, agent=agent)
+        return Context(op="compact", detail=detail, at=at, agent=agent)
     if kind == "progress":
         subtype = mapping(value.get("data")).get("type")
     topic = f"{kind}.{subtype}" if isinstance(subtype, str) and kind in ("system", "progress") else kind or "untyped"

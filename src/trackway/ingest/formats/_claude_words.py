@@ -28,11 +28,15 @@ _INTERRUPTED: Final = (
     "[Request interrupted by user",
     "The user doesn't want to take this action right now",  # said of calls that were cancelled before they began
 )
-_DENIED: Final = (
-    "The user doesn't want to proceed with this tool use", "The agent proposed a plan that was rejected by the user",
-    "Claude requested permissions to ", "Permission to ", "Permission for this ", "This command requires approval",
-    "User rejected ", "Tool use was rejected",
-)  # fmt: skip
+_DENIED: Final = re.compile(
+    r"The user doesn't want to proceed with this tool use"
+    r"|The agent proposed a plan that was rejected by the user"
+    r"|Claude requested permissions to "
+    r"|This command requires approval"
+    r"|Permission (?:to|for) [^\n]{0,500}has been denied"
+    r"|(?:Error: )?User rejected "
+    r"|Hook PreToolUse:\S+ denied this tool|PreToolUse:\S+ hook (?:blocking )?error"
+)
 _TIMED_OUT: Final = re.compile(r"(?:Exit code \d+\n)?\s*Command timed out after ")
 _EXIT: Final = re.compile(r"Exit code (\d{1,9})(?:\n|$)")
 
@@ -98,7 +102,7 @@ def status_of(content: str, returned: Any, *, is_error: bool, was_denied: bool) 
         return "ok"
     if content.startswith(_INTERRUPTED):
         return "interrupted"
-    if content.startswith(_DENIED):
+    if _DENIED.match(content) or (isinstance(returned, str) and _DENIED.match(returned)):
         return "denied"
     return "timeout" if _TIMED_OUT.match(content) else "error"
 
