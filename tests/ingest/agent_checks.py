@@ -11,7 +11,8 @@ from trackway.read.pairs import pairs
 from trackway.schema.events import AssistantToolCall, EpisodeStart, ToolResult, User
 
 ODD = (None, True, 0, -1.5, "odd", "", [], [None], ["odd", 7], {}, {"odd": {"odder": [1]}})
-"""What a mutation puts where something else stood."""
+FEW = (None, -1.5, "odd", [None, 7, "odd"], {"odd": [1]})
+"""What mutations put where something else stood."""
 
 
 def lines(*entries):
@@ -80,10 +81,10 @@ def _by_session(found):
     return sessions
 
 
-def check_mutations(source, folder, body, name="session.jsonl", depth=5):
+def check_mutations(source, folder, body, name="session.jsonl", depth=5, *, odd=ODD):
     """Whatever stands in a field, or is missing, or is cut off: nothing raises but a refusal."""
     made = 0
-    for mutation in mutations(body, depth):
+    for mutation in mutations(body, depth, odd):
         path = written(folder, mutation, name)
         source.detect(Original(path).head())
         try:
@@ -95,14 +96,14 @@ def check_mutations(source, folder, body, name="session.jsonl", depth=5):
     return made
 
 
-def mutations(body, depth):
+def mutations(body, depth, odd=ODD):
     """The file with one thing changed: a field dropped, of another type, doubled, a line cut off or gone."""
     rows = body.splitlines(keepends=True)
     values = [json.loads(row) for row in rows]
     for i, value in enumerate(values):
         for path in _paths(value, depth):
-            for odd in (*ODD, _GONE):
-                yield b"".join([*rows[:i], json.dumps(_changed(value, path, odd)).encode() + b"\n", *rows[i + 1 :]])
+            for each in (*odd, _GONE):
+                yield b"".join([*rows[:i], json.dumps(_changed(value, path, each)).encode() + b"\n", *rows[i + 1 :]])
         yield b"".join([*rows[:i], rows[i][: len(rows[i]) // 2]])
         yield b"".join([*rows[:i], *rows[i + 1 :]])
         yield b"".join([*rows[:i], rows[i].strip() + rows[i], *rows[i + 1 :]])

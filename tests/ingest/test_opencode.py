@@ -5,6 +5,7 @@ import json
 import pytest
 
 from tests.ingest.agent_checks import (
+    FEW,
     ODD,
     check_growth,
     check_mutations,
@@ -317,8 +318,8 @@ def test_the_stream_has_the_keys_of_the_storage(tmp_path):
 def test_mutations_of_an_export_and_of_a_stream(tmp_path):
     """Nothing raises, whatever stands where."""
     small = [(SESSION[0][0], SESSION[0][1][:2]), (SESSION[1][0], SESSION[1][1][5:8])]
-    assert check_mutations(SOURCE, tmp_path, lines(exported(small)), "e.json", depth=6) > 1000
-    check_mutations(SOURCE, tmp_path, lines(*stream()[3:]), depth=3)
+    assert check_mutations(SOURCE, tmp_path, lines(exported(small)), "e.json", depth=6, odd=FEW) > 50
+    assert check_mutations(SOURCE, tmp_path, lines(*stream()[3:]), depth=3, odd=FEW) > 50
 
 
 def test_mutations_of_a_storage(tmp_path):

@@ -133,7 +133,7 @@ class Blocks:
             call_id=call_id, content=said, is_error=failed, status=status, at=at, agent=self._agent,
             exit_code=int(next(filter(None, code.groups()))) if code else None,
         )  # fmt: skip
-        changes, contents = self._edits.result(call_id, ok=not failed)
+        changes, contents = self._edits.result(call_id, ok=not failed, at=at, agent=self._agent)
         spoken.events.extend([result, *changes])
         spoken.contents.extend(contents)
         return rest_of(block, "type", "tool_use_id", "is_error", "isError", "content" if is_only_text(content) else "")

@@ -56,30 +56,34 @@ class Edits:
         asked = self._open.get(call_id)
         return "" if asked is None else asked.path
 
-    def result(self, call_id: str, *, ok: bool) -> tuple[list[FileChange], list[bytes]]:
+    def result(
+        self, call_id: str, *, ok: bool, at: int = 0, agent: str | None = None
+    ) -> tuple[list[FileChange], list[bytes]]:
         """What a call changed, and the contents the changes name; nothing where it failed, or was about no file."""
         asked = self._open.pop(call_id, None)
         if asked is None or not ok:
             return [], []
         contents: list[bytes] = []
-        changes = [each for each in self._changes(asked, call_id, contents)]  # noqa: C416  contents fill meanwhile
+        changes = [
+            FileChange(**each, at=at, agent=agent, exact=False) for each in self._changes(asked, call_id, contents)
+        ]
         return changes, contents
 
-    def _changes(self, asked: _Asked, cause: str, contents: list[bytes]) -> Iterator[FileChange]:
+    def _changes(self, asked: _Asked, cause: str, contents: list[bytes]) -> Iterator[dict[str, Any]]:
         before = self._known.get(asked.path)
         after = asked.content.encode("utf-8", "surrogatepass") if asked.content is not None else None
         if asked.op == "modify" and before is not None:
             after = _edited(before, asked.edits)
             if after is None and asked.edits:  # it went well all the same: the file was not what it had been
-                yield FileChange(op="modify", path=asked.path, before=file_state(before), cause="external", exact=False)
+                yield {"op": "modify", "path": asked.path, "before": file_state(before), "cause": "external"}
                 contents.append(before)
             before = before if after is not None else None
         contents.extend(each for each in (before, after) if each is not None)
-        yield FileChange(
-            op="modify" if asked.op == "create" and before is not None else asked.op, path=asked.path,
-            before=None if before is None else file_state(before), after=None if after is None else file_state(after),
-            cause=cause, exact=False,
-        )  # fmt: skip
+        yield {
+            "op": "modify" if asked.op == "create" and before is not None else asked.op, "path": asked.path,
+            "before": None if before is None else file_state(before),
+            "after": None if after is None else file_state(after), "cause": cause,
+        }  # fmt: skip
         self._keep(asked.path, after)
 
     def seen(self, call_id: str, path: str, after: bytes) -> None:

@@ -90,7 +90,7 @@ class Steps:
             said = f"{message}\n{said}" if said else message
         took = fields.get("durationMs")
         rest = rest_of(fields, "isError", "is_error", "durationMs", "output" if is_only_text(output) else "")
-        changes, contents = self._edits.result(call_id, ok=not failed)
+        changes, contents = self._edits.result(call_id, ok=not failed, at=at, agent=self.agent)
         self.contents += contents
         event = ToolResult(
             call_id=call_id, content=said, is_error=failed, status="error" if failed else "ok", returned=rest,

@@ -144,7 +144,7 @@ class Messages:
             call_id=call_id, content=content, is_error=failed, exit_code=code,
             status=status or ("error" if failed else "ok"), returned=details or None, at=at,
         )  # fmt: skip
-        changes, contents = self._edits.result(call_id, ok=not failed)
+        changes, contents = self._edits.result(call_id, ok=not failed, at=at)
         usage = mapping(message.get("usage"))
         native = _rest(message, "toolCallId", "isError", "details", "usage" if usage else "")
         return Said([result, *changes, *spent(f"{key} tool", usage, None, at)], native, contents)

@@ -32,8 +32,9 @@ from trackway.schema.events import (
 
 _MAKES: Final = {
     "list_dir": "LIST_DIRECTORY", "list_directory": "LIST_DIRECTORY", "view_file": "VIEW_FILE",
-    "read_file": "VIEW_FILE", "run_command": "RUN_COMMAND", "command_status": "COMMAND_STATUS", "grep_search": "GREP_SEARCH",
-    "search_web": "SEARCH_WEB", "find_by_name": "FIND", "write_file": "CODE_ACTION", "write_to_file": "CODE_ACTION",
+    "read_file": "VIEW_FILE", "run_command": "RUN_COMMAND", "command_status": "COMMAND_STATUS",
+    "grep_search": "GREP_SEARCH", "search_web": "SEARCH_WEB", "find_by_name": "FIND", "write_file": "CODE_ACTION",
+    "write_to_file": "CODE_ACTION",
     "replace_file_content": "CODE_ACTION", "multi_replace_file_content": "CODE_ACTION", "edit_file": "CODE_ACTION",
 }  # fmt: skip
 """The steps that come of tools; what is not listed may be of any step."""
@@ -146,7 +147,7 @@ class _Steps:
         place = next((i for i, each in enumerate(self._open) if _MAKES.get(each[1], kind) == kind), None)
         call_id = f"step-{key}" if place is None else self._open.pop(place)[0]
         exited = _EXITED.search(said[:2000]) if kind == "RUN_COMMAND" else None
-        changes, self._contents = self._edits.result(call_id, ok=status == "ok")
+        changes, self._contents = self._edits.result(call_id, ok=status == "ok", at=at)
         event = ToolResult(
             call_id=call_id, content=said, is_error=status == "error", status=status, at=at,
             exit_code=int(exited[1]) if exited else None,

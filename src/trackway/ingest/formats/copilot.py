@@ -192,7 +192,7 @@ class _Events:
         code = whole(mapping(fields.get("shellExecution")).get("exitCode"))
         exited = _EXITED.search(said[-80:]) if code is None else None
         denied = text(error.get("code")).lower() in _DENIED
-        changes, contents = self._edits.result(call_id, ok=not failed)
+        changes, contents = self._edits.result(call_id, ok=not failed, at=at, agent=agent)
         self.contents += contents
         self._asked[call_id] = max(self._asked[call_id] - (call_id not in self._begun), 0)
         event = ToolResult(

@@ -229,7 +229,7 @@ class _Stream:
         said = (
             "\n".join(filter(None, outputs)) if any(outputs) else text_of(line.get("error") if value is None else value)
         )
-        changes, bodies = self._edits.result(call_id, ok=not failed)
+        changes, bodies = self._edits.result(call_id, ok=not failed, at=at)
         contents += bodies
         result = ToolResult(
             call_id=call_id, content=said, is_error=failed, status="error" if failed else "ok",

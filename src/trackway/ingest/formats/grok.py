@@ -194,7 +194,7 @@ class _Chat:
     def _result(self, line: dict[str, Any], _key: str) -> tuple[list[Event], dict[str, Any] | None]:
         call_id, self._call, content = text(line.get("tool_call_id")), None, line.get("content")
         failed = line.get("is_error") is True
-        changes, self._contents = self._edits.result(call_id, ok=not failed)
+        changes, self._contents = self._edits.result(call_id, ok=not failed, agent=self._agent)
         event = ToolResult(
             call_id=call_id, content=text_in(content), is_error=failed, status="error" if failed else "ok",
             agent=self._agent,

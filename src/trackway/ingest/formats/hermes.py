@@ -158,7 +158,7 @@ class _Session:
     def _result(self, message: dict[str, Any], at: int, contents: list[bytes]) -> list[Event]:
         failed = message.get("finish_reason") == "error" or message.get("is_error") is True
         call_id = text(message.get("tool_call_id"))
-        changes, bodies = self._edits.result(call_id, ok=not failed)
+        changes, bodies = self._edits.result(call_id, ok=not failed, at=at)
         contents += bodies
         said, status = text_in(message.get("content")), "error" if failed else "ok"
         return [ToolResult(call_id=call_id, content=said, is_error=failed, status=status, at=at), *changes]

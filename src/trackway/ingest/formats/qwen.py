@@ -197,7 +197,9 @@ class _Chat:
         if change is not None:
             yield FileChange(**{**change, "at": at, "agent": agent})
             return
-        changes, bodies = self._edits.result(call_id, ok=not failed and about.get("status") != "cancelled")
+        changes, bodies = self._edits.result(
+            call_id, ok=not failed and about.get("status") != "cancelled", at=at, agent=agent
+        )
         contents += bodies
         yield from changes
 
