@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from trackway.schema.episode import EpisodeSummary
 
 _BATCH: Final = 200
+_HELD: Final = 10_000
 
 
 def catch_up(live: LiveStore, ids: Collection[str] | None = None, progress: Progress = silent) -> int:
@@ -57,6 +58,7 @@ class Digests:
         self._reader = Reader(self.live.home, settings_file.load(live.home).prices())
         self._rows: list[Row] = []
         self._words: dict[str, Words] = {}
+        self._not_kept: dict[str, bytes] = {}
 
     def of(
         self, summaries: Iterable[EpisodeSummary], progress: Progress = silent, *, whole: bool = False
@@ -64,7 +66,7 @@ class Digests:
         """The digest of each episode, in any order. ``whole`` says that there are no others in the store."""
         wanted = {each.id: each for each in summaries}
         gone = []
-        for found in derived.kept(self.live.home, self.live.key, VERSION, None if whole else wanted):
+        for found in derived.kept(self.live.home, self.live.key, VERSION, None if whole else list(wanted)):
             summary = wanted.get(found.episode)
             if summary is None:
                 gone.append(found.episode)
@@ -81,7 +83,7 @@ class Digests:
     def words(self, episode: str) -> Words:
         """The words of an episode's calls; none where none are kept."""
         if episode not in self._words:
-            found = derived.words_of(self.live.home, self.live.key, VERSION, episode)
+            found = self._not_kept.get(episode) or derived.words_of(self.live.home, self.live.key, VERSION, episode)
             try:
                 self._words[episode] = {} if found is None else words_in(found)
             except ValueError:
@@ -117,9 +119,11 @@ class Digests:
 
     def _keep(self) -> None:
         rows, self._rows = self._rows, []
-        if rows and derived.put_many(self.live.home, self.live.key, rows):
+        if derived.put_many(self.live.home, self.live.key, rows):
             # One that was pruned since it was read: its prune has purged what was kept by then, and this was not.
             self._forget(each.episode for each in rows)
+        elif len(self._not_kept) < _HELD:
+            self._not_kept |= {each.episode: each.words for each in rows if each.words is not None}
 
     def _forget(self, episodes: Iterable[str]) -> None:
         """Purge what is kept of those among them that are there no more."""

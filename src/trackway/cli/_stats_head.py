@@ -17,6 +17,7 @@ from trackway.schema.events import OUTCOMES
 _NAME: Final = 24
 _NAMES: Final = 4
 _BARS: Final = 56
+_BESIDE: Final = 26
 _BAR: Final = 24
 _PART: Final = 13
 
@@ -33,21 +34,24 @@ def head(found: Stats, days: list[Day], columns: int, *, utc: bool) -> Iterator[
 
 def _said(found: Stats, days: list[Day], columns: int, *, utc: bool) -> Iterator[tuple[str, str]]:
     yield "episodes", _episodes(found, utc=utc)
-    names = found.agents or found.sources
-    if names:
-        yield "by", _names(names)
+    if found.agents or found.sources:
+        yield ("agents", _names(found.agents)) if found.agents else ("sources", _names(found.sources))
     if set(found.outcomes) - {"ended"}:
-        yield "ended", _outcomes(found)
+        yield "outcome", _outcomes(found)
     yield "steps", _steps(found)
     if days:
         yield "worked", _worked(found, days)
-        bars, each = sparkline(days, min(_BARS, max(8, columns - GUTTER - 16)))
-        if len(bars) > 1:
-            since = begins(days, min(_BARS, max(8, columns - GUTTER - 16)))
-            yield "days", f"{bars} since {since}" + f", {each} days each" * (each > 1)
+        yield from _bars(days, columns)
     if found.usage.calls or found.usage.reported:
         yield "tokens", _total(found.usage)
         yield "cost", _cost(found.usage)
+
+
+def _bars(days: list[Day], columns: int) -> Iterator[tuple[str, str]]:
+    room = min(_BARS, max(8, columns - GUTTER - _BESIDE))
+    bars, each = sparkline(days, room)
+    if len(bars) > 1:
+        yield "days", f"{bars} since {begins(days, room)}" + f", {each} each" * (each > 1)
 
 
 def _episodes(found: Stats, *, utc: bool) -> str:

@@ -153,7 +153,7 @@ def compact(value: int) -> str:
     for unit, power in (("T", 1e12), ("G", 1e9), ("M", 1e6), ("k", 1e3)):
         size = value / power
         if size >= 0.9995:
-            return f"{size:.{2 if size < 10 else 1 if size < 100 else 0}f}{unit}"
+            return f"{size:.{2 if size < 9.995 else 1 if size < 99.95 else 0}f}{unit}"
     return f"{value:,}"
 
 

@@ -15,6 +15,7 @@ import msgspec
 
 _STEP: Final = math.log(1.05)
 _LEAST: Final = 1e-3
+_NS: Final = 1_000_000
 
 
 class Spread(msgspec.Struct, frozen=True, kw_only=True):
@@ -27,9 +28,9 @@ class Spread(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Sizes(msgspec.Struct, frozen=True, array_like=True, gc=False):
-    """Lengths of time as they are kept: 16-bit numbers of steps, little-endian."""
+    """Lengths of time as they are kept: the total in nanoseconds, and 16-bit numbers of steps, little-endian."""
 
-    total: float = 0.0
+    total: int = 0
     least: float = math.inf
     most: float = 0.0
     steps: bytes = b""
@@ -42,7 +43,7 @@ class Durations:
 
     def __init__(self) -> None:
         self._steps = array("h")
-        self._total = 0.0
+        self._total = 0  # a whole number: the sum is the same in whatever order it is made
         self._least, self._most = math.inf, 0.0
 
     def add(self, milliseconds: float | None) -> None:
@@ -53,8 +54,8 @@ class Durations:
             length = float(milliseconds)
         except OverflowError:  # an integer that no clock has counted
             return
-        if math.isfinite(length):
-            self._total += length
+        if math.isfinite(length * _NS):
+            self._total += round(length * _NS)
             self._least, self._most = min(self._least, length), max(self._most, length)
             self._steps.append(round(math.log(max(length, _LEAST)) / _STEP))
 
@@ -73,7 +74,7 @@ class Durations:
         counts = Counter(self._steps)
         ranked = sorted(counts.items())
         return Spread(
-            n=len(self._steps), total=self._total, p50=self._at(0.5, ranked), p95=self._at(0.95, ranked)
+            n=len(self._steps), total=self._total / _NS, p50=self._at(0.5, ranked), p95=self._at(0.95, ranked)
         )  # fmt: skip
 
     def _at(self, share: float, ranked: list[tuple[int, int]]) -> float | None:

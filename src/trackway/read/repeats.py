@@ -78,7 +78,7 @@ def in_words(args: bytes) -> str:
     if len(args) <= LONG:
         try:
             found = msgspec.json.decode(args)
-        except (msgspec.DecodeError, RecursionError):
+        except (msgspec.DecodeError, ValueError, RecursionError):
             found = None
     if not isinstance(found, dict):
         return _short(args[: WORDS * 4].decode("utf-8", "replace"), WORDS)

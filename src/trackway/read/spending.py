@@ -216,7 +216,7 @@ class _Told:
         counts = dict(zip(_COUNTS, self.counts, strict=True))
         del counts["cache_write_1h"]
         return {
-            **counts, **self.calls, "known_from": dict(self.how),
+            **counts, **self.calls, "known_from": dict(sorted(self.how.items())),
             "cost": None if self.cost is None else float(self.cost), "cost_from": tuple(sorted(self.cost_from)),
             "is_partial": self.cost is not None and self.calls["unpriced"] > 0,
         }  # fmt: skip

@@ -35,15 +35,16 @@ class _Task:
     """All tries at one task."""
 
     __slots__ = (
-        "episodes", "errors", "outcomes", "reward", "rewarded", "score", "scored", "spent", "steps", "took",
+        "episodes", "errors", "outcomes", "rewards", "scores", "spent", "steps", "took",
     )  # fmt: skip
 
     def __init__(self) -> None:
-        self.episodes = self.steps = self.errors = self.scored = self.rewarded = 0
+        self.episodes = self.steps = self.errors = 0
         self.outcomes: dict[str, int] = {}
         self.took: list[float | None] = []
         self.spent: list[Group] = []
-        self.score = self.reward = 0.0
+        self.scores: list[float] = []
+        self.rewards: list[float] = []
 
     def add(self, summary: EpisodeSummary, digest: Digest, outcome: str, took: float | None) -> None:
         self.episodes += 1
@@ -53,21 +54,18 @@ class _Task:
         self.took.append(took)
         self.spent += digest.spent
         if summary.score is not None:
-            self.scored += 1
-            self.score += summary.score
+            self.scores.append(summary.score)
         if digest.reward is not None:
-            self.rewarded += 1
-            self.reward += digest.reward
+            self.rewards.append(digest.reward)
 
     def row(self, name: str, table: Mapping[str, Price] | None) -> TaskRow:
         durations = Durations()
         for each in self.took:
             durations.add(each)
         return TaskRow(
-            task=name, episodes=self.episodes, outcomes=self.outcomes.copy(), steps=self.steps, errors=self.errors,
-            duration=durations.spread(), usage=Spending(self.spent).usage(table), scored=self.scored,
-            score=self.score / self.scored if self.scored else None,
-            reward=self.reward / self.rewarded if self.rewarded else None,
+            task=name, episodes=self.episodes, outcomes=_ranked(self.outcomes), steps=self.steps, errors=self.errors,
+            duration=durations.spread(), usage=Spending(self.spent).usage(table),
+            scored=len(self.scores), score=_mean(self.scores), reward=_mean(self.rewards),
         )  # fmt: skip
 
 
@@ -226,10 +224,10 @@ class Counting:
         """What was counted so far. So many tasks, and so many calls and files; ``words`` gives an episode's words."""
         usage = self._spending.usage(self._table)
         return Stats(
-            episodes=self._episodes, events=self._events, outcomes=dict(self._outcomes), steps=self._steps,
+            episodes=self._episodes, events=self._events, outcomes=_ranked(self._outcomes), steps=self._steps,
             errors=self._errors, duration=self._durations.spread(), usage=usage, turns=self._turns,
             worked=self._worked, first_at=self._first, last_at=self._last, untimed=self._untimed,
-            agents=dict(self._agents.most_common()), sources=dict(self._sources.most_common()),
+            agents=_ranked(self._agents), sources=_ranked(self._sources),
             tasks=self._task_rows(tasks), n_tasks=len(self._tasks), tools=self._tool_rows(),
             models=self._model_rows(usage), calls=self._repeated.rows(names, words or self._words_of),
             n_calls=self._repeated.n_again, files=self._file_rows(names), n_files=len(self._files),
@@ -259,6 +257,16 @@ class Counting:
         return [
             FileRow(path=path, edits=files[path][0], outside=files[path][1], episodes=files[path][2]) for path in ranked
         ]
+
+
+def _mean(numbers: list[float]) -> float | None:
+    """The same in whatever order they come."""
+    return sum(sorted(numbers)) / len(numbers) if numbers else None
+
+
+def _ranked(counts: Mapping[str, int]) -> dict[str, int]:
+    """The most first, whatever the order in which they were counted."""
+    return dict(sorted(counts.items(), key=lambda each: (-each[1], each[0])))
 
 
 def _first(names: Iterable[str], top: int | None, key: Callable[[str], tuple[int | str, ...]]) -> list[str]:

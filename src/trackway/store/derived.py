@@ -49,7 +49,8 @@ _PURGE: Final = "DELETE FROM digests WHERE store = ? AND episode = ?"
 
 _SUM: Final = 8
 _FEW: Final = 200
-_PATIENCE: Final = 2.0
+_PATIENCE: Final = 0.5
+_PATIENCE_TO_PURGE: Final = 5.0
 _TROUBLE: Final = (sqlite3.Error, UnicodeDecodeError, OverflowError, OSError)
 _BEYOND_REPAIR: Final = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
 
@@ -154,10 +155,10 @@ def _opened(path: Path) -> sqlite3.Connection | None:
 
 
 @contextlib.contextmanager
-def _writing(path: Path) -> Iterator[sqlite3.Connection]:
+def _writing(path: Path, patience: float = _PATIENCE) -> Iterator[sqlite3.Connection]:
     """A transaction of the one who writes."""
     connection = sqlite3.connect(
-        f"{path.absolute().as_uri()}?mode=rw", uri=True, timeout=_PATIENCE, isolation_level=None
+        f"{path.absolute().as_uri()}?mode=rw", uri=True, timeout=patience, isolation_level=None
     )
     with contextlib.closing(connection):
         # What a power cut breaks is found by its checksums and made anew: no commit waits for the disk.
@@ -167,19 +168,15 @@ def _writing(path: Path) -> Iterator[sqlite3.Connection]:
         try:
             (layout,) = connection.execute("PRAGMA user_version").fetchone()
             if layout != LAYOUT:
-                _make_anew(connection)
+                connection.execute("DROP TABLE IF EXISTS digests")
+            for statement in _TABLES.split(";"):
+                connection.execute(statement)
             yield connection
             connection.execute("COMMIT")
         except BaseException:
             if connection.in_transaction:
                 connection.execute("ROLLBACK")
             raise
-
-
-def _make_anew(connection: sqlite3.Connection) -> None:
-    connection.execute("DROP TABLE IF EXISTS digests")
-    for statement in _TABLES.split(";"):
-        connection.execute(statement)
 
 
 def _put(path: Path, values: list[_Values]) -> None:
@@ -189,10 +186,10 @@ def _put(path: Path, values: list[_Values]) -> None:
 
 
 def _purged(path: Path, wanted: list[tuple[str, bytes]]) -> int:
-    with _writing(path) as connection:
+    with _writing(path, _PATIENCE_TO_PURGE) as connection:
         gone = connection.executemany(_PURGE, wanted).rowcount
     if gone:  # pages that were split or joined hold copies of what has moved away
-        with contextlib.closing(sqlite3.connect(path, timeout=_PATIENCE, isolation_level=None)) as connection:
+        with contextlib.closing(sqlite3.connect(path, timeout=_PATIENCE_TO_PURGE, isolation_level=None)) as connection:
             connection.execute("PRAGMA secure_delete=ON")
             connection.execute("VACUUM")
     return gone
