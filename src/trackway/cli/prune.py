@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from trackway.cli._print import Line
     from trackway.store.choice import Criteria, Plan
     from trackway.store.live import LiveStore
+    from trackway.store.progress import Progress
     from trackway.store.prune import Receipt
     from trackway.store.retention import Retention
 
@@ -73,7 +74,23 @@ def prune(
             _ask(live, plan, as_json=as_json)
         with stages() as progress:
             receipt = delete(live, criteria, now=now, whole=scrub, progress=progress)
+            _purge_index(live, progress)
         _tell_receipt(live, receipt, as_json=as_json)
+
+
+def _purge_index(live: LiveStore, progress: Progress) -> None:
+    """Out of the search index too, where there is one; also what an earlier prune was killed before."""
+    from trackway.cli._print import talk
+    from trackway.errors import SearchUnavailable
+    from trackway.search.catching_up import catch_up
+
+    try:
+        done = catch_up(live, progress=progress, purge_only=True)
+        why = "another process is writing it" if done is None else None
+    except SearchUnavailable as error:
+        why = error.why
+    if why is not None:
+        talk(f"the search index was not purged: {why} (hint: the next search does, or remove {live.home.search})")
 
 
 # --- what is asked for ----------------------------------------------------------------------------------------------

@@ -123,13 +123,12 @@ class CatchingUp:
         return self._add(behind(state, self._stored))
 
     def purge(self) -> Caught:
-        """What should not be there; and what had to go with it, in again."""
-        went = self._purge()
-        lacks = behind(self._writing.state, {each: self._stored[each] for each in went if each in self._stored})
-        return self._add(lacks._replace(gone=()))
+        """What should not be there; and what had to go with it, in again, unless that is nearly everything."""
+        again = self._purge()
+        return self._add(behind(self._writing.state, {each: self._stored[each] for each in again}))
 
     def _purge(self) -> set[bytes]:
-        """Take out what is stored no longer; all that went, neighbours included."""
+        """Take out what is stored no longer; those that had to go along."""
         gone = [each for each in self._writing.state.episodes if each not in self._stored]
         if not gone:
             return set()
@@ -142,7 +141,7 @@ class CatchingUp:
         writing.expect(lacks.events)
         for episode, known, count in lacks.grown:
             self._take(episode, known, count)
-        if self._changes or self._file != writing.state.file:
+        if self._changes or (self._file != writing.state.file and writing.state.episodes):
             self._commit()
         return Caught(self._added, len(lacks.grown), writing.rebuilt, self._unreadable)
 

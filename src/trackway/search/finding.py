@@ -16,12 +16,13 @@ from trackway.schema import ids
 from trackway.schema.episode import EpisodeSummary
 from trackway.schema.events import AssistantToolCall, ToolResult
 from trackway.search.fresh import Fresh
-from trackway.search.index import engine
+from trackway.search.index import engine, unfit
 from trackway.search.matching import Matching
 from trackway.search.query import Node, parse, positive
 from trackway.search.snippets import Snippet, snippet
 from trackway.search.tail import MOST
 from trackway.search.texts import text_of
+from trackway.search.writing import key_of
 from trackway.store.listing import Facts, facts, facts_of
 from trackway.store.live import LiveStore
 from trackway.store.progress import Progress, silent
@@ -202,7 +203,10 @@ class _Finding:
         assert self._index is not None
         assert hit.address is not None
         with engine("it cannot be read"):
-            return str(self._index.doc(hit.address).get_first("episode"))
+            name = str(self._index.doc(hit.address).get_first("episode"))
+            if key_of(ids.to_bytes(name)) != key:
+                raise unfit("what it says of an event does not agree")
+        return name
 
     def _hits(self, name: str, hits: Iterable[_Raw]) -> Iterator[Hit]:
         for each in hits:

@@ -95,7 +95,7 @@ def unfit(why: str) -> SearchUnavailable:
 
 
 def _first_line(error: BaseException) -> str:
-    return (str(error).splitlines() or [type(error).__name__])[0][:200]
+    return (str(error).splitlines() or [type(error).__name__])[0][:120]
 
 
 # --- opening ----------------------------------------------------------------------------------------------------------

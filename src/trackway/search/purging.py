@@ -27,24 +27,21 @@ _MOST_AGAIN: Final = 200_000
 
 
 def expunge(writing: Writing, gone: Collection[bytes], *, file: int) -> set[bytes]:
-    """Take these out for good; the episodes that are not in the index any more, those that had to go along included."""
-    before = set(writing.state.episodes)
+    """Take these out for good; those that had to go along, to be put in again. None where all of it went."""
     try:
         along = _with_neighbours(writing, gone)
     except SearchUnavailable:  # damaged: it goes as a whole
         along = None
-    if along is None:
-        writing.start_over()
-        return before
-    changes: dict[bytes, Known] = dict.fromkeys(along, NOTHING)
-    for each in along:
-        writing.forget(each)
-    writing.commit(changes, file=file, together=True)
-    writing.collect()
-    if _is_left(writing, gone):
-        writing.start_over()
-        return before
-    return along
+    if along is not None:
+        changes: dict[bytes, Known] = dict.fromkeys(along, NOTHING)
+        for each in along:
+            writing.forget(each)
+        writing.commit(changes, file=file, together=True)
+        writing.collect()
+        if not _is_left(writing, gone):
+            return along - set(gone)
+    writing.start_over()
+    return set()
 
 
 def _with_neighbours(writing: Writing, gone: Collection[bytes]) -> set[bytes] | None:
