@@ -8,31 +8,29 @@ indexed (pruned and recorded anew, a store put back from a backup): it is taken 
 
 from __future__ import annotations
 
-import contextlib
 import itertools
-import json
-import os
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Final, NamedTuple
 
 from trackway.errors import TrackwayError
 from trackway.schema import ids
 from trackway.schema.events import Event
-from trackway.search.index import Place, place_of
+from trackway.search.index import place_of
 from trackway.search.purging import expunge
+from trackway.search.seen import file_of, remember
 from trackway.search.state import NOTHING, Known, State, print_of
 from trackway.search.texts import Entries
 from trackway.search.writing import Of, Writing, holding, key_of
-from trackway.store import system
 from trackway.store.base import Store
 from trackway.store.holding import PATIENCE
-from trackway.store.listing import Mark, mark, sizes
+from trackway.store.listing import mark, sizes
 from trackway.store.live import LiveStore
 from trackway.store.progress import Progress, silent
 
 _COMMIT_EVERY: Final = 200_000
 _COMMIT_AFTER: Final = 60.0
+_LOOK_EVERY: Final = 512  # more than are taken again of an episode that goes on
 
 
 class Behind(NamedTuple):
@@ -49,12 +47,16 @@ class Behind(NamedTuple):
 
 
 class Caught(NamedTuple):
-    """What catching up came to: events added, why the index was made anew (or None), episodes that cannot be read."""
+    """What catching up came to: events added, why the index was made anew (or None), episodes that cannot be read.
+
+    ``is_all`` where the index has all that was stored when it began.
+    """
 
     events: int = 0
     episodes: int = 0
     rebuilt: str | None = None
     unreadable: int = 0
+    is_all: bool = True
 
 
 def behind(state: State, stored: dict[bytes, int]) -> Behind:
@@ -76,11 +78,17 @@ def behind(state: State, stored: dict[bytes, int]) -> Behind:
 
 
 def catch_up(
-    live: LiveStore, *, progress: Progress = silent, patience: float = PATIENCE, purge_only: bool = False
+    live: LiveStore,
+    *,
+    progress: Progress = silent,
+    patience: float = PATIENCE,
+    purge_only: bool = False,
+    enough: Callable[[], bool] = lambda: False,
 ) -> Caught | None:
     """Bring the index of a store up to what is stored; None where another process is at it for longer than we wait.
 
     What is no longer stored is purged: its words are in no file of the index afterwards. ``purge_only`` does just that.
+    Once ``enough`` says so, no more is added: the next one goes on.
     Safe beside recorders, importers, searches and others that catch up. Killed anywhere, the index is as of its last
     commit, and the next one goes on from there. Raises ``SearchUnavailable`` where it cannot be written.
     """
@@ -91,9 +99,9 @@ def catch_up(
         if not got:
             return None
         with Writing(place, live.key) as writing:
-            catching = CatchingUp(live, writing, progress)
+            catching = CatchingUp(live, writing, progress, enough)
             done = catching.purge() if purge_only else catching.do()
-        if not purge_only and not done.unreadable:
+        if done.is_all and not purge_only:
             remember(place, catching.mark)
         return done
 
@@ -101,10 +109,13 @@ def catch_up(
 class CatchingUp:
     """One catching up, under the lock."""
 
-    def __init__(self, live: LiveStore, writing: Writing, progress: Progress = silent) -> None:
+    def __init__(
+        self, live: LiveStore, writing: Writing, progress: Progress = silent, enough: Callable[[], bool] = lambda: False
+    ) -> None:
         self._store: Store = live.store  # not the journals: what is there has no number yet, and nothing is lifted
         self._writing = writing
         self._progress = progress
+        self._enough = enough
         self._changes: dict[bytes, Known] = {}
         self._added = self._pending = 0
         self._unreadable = 0
@@ -139,11 +150,14 @@ class CatchingUp:
         writing = self._writing
         self._total = lacks.events
         writing.expect(lacks.events)
+        left = len(lacks.grown)
         for episode, known, count in lacks.grown:
-            self._take(episode, known, count)
+            left -= self._take(episode, known, count)
+            if self._enough():
+                break
         if self._changes or (self._file != writing.state.file and writing.state.episodes):
             self._commit()
-        return Caught(self._added, len(lacks.grown), writing.rebuilt, self._unreadable)
+        return Caught(self._added, len(lacks.grown) - left, writing.rebuilt, self._unreadable, is_all=not left)
 
     def _check_all(self) -> None:
         """The store's file is another one: what is not in it as it was indexed is taken out."""
@@ -163,7 +177,8 @@ class CatchingUp:
         except TrackwayError:
             self._unreadable += 1
 
-    def _take(self, episode: bytes, known: Known, count: int) -> None:
+    def _take(self, episode: bytes, known: Known, count: int) -> bool:
+        """What is new of an episode; whether that was all."""
         if known != NOTHING and (count < known.reached or not self._goes_on(episode, known)):
             self._take_out(episode)
             known = NOTHING
@@ -172,7 +187,7 @@ class CatchingUp:
         entries, last = Entries(known.again), _Last()
         of = self._of(episode)
         wanted = itertools.islice(self._events(episode, known.again), count - known.again)
-        for entry in entries.take(last.of(wanted)):
+        for entry in entries.take(last.of(wanted, self._enough)):
             if entry.is_worth_finding:
                 self._writing.add(entry, of)
             self._added += 1
@@ -182,6 +197,7 @@ class CatchingUp:
         self._pending += entries.reached - known.again
         if self._pending >= _COMMIT_EVERY or time.monotonic() - self._committed > _COMMIT_AFTER:
             self._commit()
+        return entries.reached >= count
 
     def _goes_on(self, episode: bytes, known: Known) -> bool:
         """Whether the last event that was indexed is still the one with that number."""
@@ -202,59 +218,18 @@ class CatchingUp:
 
 
 class _Last:
-    """Remembers the last of the events that pass."""
+    """Remembers the last of the events that pass, and lets no more pass once it is enough."""
 
     def __init__(self) -> None:
         self._event: Event | None = None
 
-    def of(self, events: Iterable[Event]) -> Iterator[Event]:
-        for event in events:
+    def of(self, events: Iterable[Event], enough: Callable[[], bool]) -> Iterator[Event]:
+        for number, event in enumerate(events, start=1):
             self._event = event
             yield event
+            if not number % _LOOK_EVERY and enough():
+                return
 
     @property
     def print(self) -> int:
         return 0 if self._event is None else print_of(self._event)
-
-
-# --- nothing to do ----------------------------------------------------------------------------------------------------
-
-
-def file_of(store: Store) -> int:
-    """The number of the store's file, whatever else is going on; 0 where it has none."""
-    path = getattr(store, "path", None)
-    try:
-        return int(path.stat().st_ino) if path is not None else 0
-    except OSError:
-        return 0
-
-
-def remember(place: Place, seen: Mark | None) -> None:
-    """The index has all of a store that looks like this: whoever finds both unchanged need not ask it."""
-    if seen is None:
-        return
-    body = json.dumps({"store": [seen.file, *seen.seen], "index": _commit_of(place)})
-    with contextlib.suppress(OSError):  # it is asked then, which takes a few milliseconds
-        spare = place.seen.with_suffix(f".{os.getpid()}")
-        spare.touch(system.FILE_MODE)
-        spare.write_text(body, encoding="ascii")
-        spare.replace(place.seen)
-
-
-def has_all(place: Place, store: Store) -> bool:
-    """Whether nothing was stored since the index had everything."""
-    try:
-        said = json.loads(place.seen.read_bytes())
-        now = mark(store)
-        return now is not None and said == {"store": [now.file, *now.seen], "index": _commit_of(place)}
-    except (OSError, ValueError, RecursionError):
-        return False
-
-
-def _commit_of(place: Place) -> list[int]:
-    """The engine's last commit, as seen from outside."""
-    try:
-        found = (place.engine / "meta.json").stat()
-    except OSError:
-        return []
-    return [found.st_ino, found.st_size, found.st_mtime_ns]

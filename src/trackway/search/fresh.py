@@ -15,8 +15,9 @@ from typing import TYPE_CHECKING, Final
 from trackway.errors import SearchUnavailable
 from trackway.schema import ids
 from trackway.search import state as states
-from trackway.search.catching_up import Behind, behind, catch_up, has_all, remember
+from trackway.search.catching_up import Behind, behind, catch_up
 from trackway.search.index import Place, opened, place_of
+from trackway.search.seen import has_all, remember
 from trackway.search.state import State
 from trackway.search.tail import Tail, Wanted
 from trackway.store.listing import mark, sizes, unsealed

@@ -169,6 +169,7 @@ def made(place: Place, store_key: str) -> tantivy.Index:
 def _with_tokenizers(index: tantivy.Index) -> tantivy.Index:
     for name, make in _TOKENIZERS.items():
         index.register_tokenizer(name, make())
+    index.config_reader("manual")  # else a thread looks for new commits
     return index
 
 
