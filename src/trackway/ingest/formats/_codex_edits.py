@@ -69,7 +69,7 @@ class Edits:
                 yield self._whole("modify", path, known, given, contents, cause="external", exact=False)
             before = known if given is None else given
             yield self._whole("delete", path, before, None, contents, exact=given is not None)
-        else:
+        elif kind == "update":
             yield from self._update(path, fields, contents)
 
     def _update(self, path: str, fields: dict[str, Any], contents: list[bytes]) -> Iterator[dict[str, Any]]:
