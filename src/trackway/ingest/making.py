@@ -16,6 +16,7 @@ from trackway.schema.plain import json_text, text_of
 
 _TITLE: Final = 200
 _NS: Final = 1_000_000_000
+_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _YEAR_5138: Final = 10**11
 _MOST: Final = 2**63 - 1
 
@@ -49,7 +50,7 @@ def _of_text(text: str) -> int:
     if at.tzinfo is None:
         at = at.replace(tzinfo=UTC)
     try:
-        since = at - datetime(1970, 1, 1, tzinfo=UTC)
+        since = at - _EPOCH
     except OverflowError:
         return 0
     whole = (since.days * 86400 + since.seconds) * _NS + since.microseconds * 1000

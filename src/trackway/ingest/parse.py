@@ -82,10 +82,11 @@ def parsed(source: Source, original: Original) -> Iterator[Found | Trouble]:
             continue
         # A session without a name: another file of the kind has entries of the same keys, so what is said counts too.
         name = entry.key if entry.session else f"{entry.key}/{_digest(entry)}"
+        known_by = key if entry.session else key_of(name)
         events = [encode(each) for each in _placed(source, entry, session, name)]
         session.ends[key], session.last = session.n - 1, key
         says = any(type(each) in _SAYING for each in entry.events)
-        yield Found(entry.session, key_of(name), entry.place, events, entry.contents, says)
+        yield Found(entry.session, known_by, entry.place, events, entry.contents, says)
 
 
 def _digest(entry: Entry) -> str:
