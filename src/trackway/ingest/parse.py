@@ -59,7 +59,7 @@ class _Session:
         self.at = 0
         self.turns: dict[str | None, int] = {}
         self.ends: dict[int, int] = {}
-        self.last: int | None = None
+        self.last: str | None = None
 
 
 def key_of(key: str) -> int:
@@ -84,7 +84,7 @@ def parsed(source: Source, original: Original) -> Iterator[Found | Trouble]:
         name = entry.key if entry.session else f"{entry.key}/{_digest(entry)}"
         known_by = key if entry.session else key_of(name)
         events = [encode(each) for each in _placed(source, entry, session, name)]
-        session.ends[key], session.last = session.n - 1, key
+        session.ends[key], session.last = session.n - 1, entry.key
         says = any(type(each) in _SAYING for each in entry.events)
         yield Found(entry.session, known_by, entry.place, events, entry.contents, says)
 
@@ -104,8 +104,8 @@ def _writer(source: str, entry: Entry) -> str:
 def _placed(source: Source, entry: Entry, session: _Session, name: str) -> list[Event]:
     """The entry's events with everything set that only the order of entries tells."""
     events = list(entry.events) or [Note(topic=source.name)]
-    parent = None if entry.parent is None else key_of(entry.parent)
-    after = session.ends.get(parent) if parent is not None and parent != session.last else None
+    follows = entry.parent is not None and entry.parent != session.last
+    after = session.ends.get(key_of(str(entry.parent))) if follows else None
     fields: dict[Any, Any] = {KEY: name}
     if entry.native:
         fields[ENTRY] = entry.native if type(entry.native) is dict else dict(entry.native)
