@@ -28,6 +28,8 @@ LONGEST: Final = 64 << 20
 _WHOLE: Final = 32 << 20
 _RATIO: Final = 2000
 _SMALL: Final = 1 << 30
+_NAME: Final = 255
+"""Bytes of a name that file systems take."""
 
 
 class Item(NamedTuple):
@@ -262,7 +264,13 @@ def _why(body: bytes, error: Exception) -> str:
 
 
 def _is_plain(name: str) -> bool:
-    return bool(name) and name not in (".", "..") and not any(each in name for each in ("/", "\\", "\0"))
+    """Whether a name that may come from inside a file can be that of a file in a folder, and of nothing else."""
+    if not name or name in (".", "..") or any(each in name for each in ("/", "\\", "\0")):
+        return False
+    try:
+        return len(os.fsencode(name)) <= _NAME
+    except UnicodeEncodeError:
+        return False
 
 
 def _is_below(path: Path, folder: Path) -> bool:

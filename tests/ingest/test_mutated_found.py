@@ -1,0 +1,23 @@
+"""What mutations found once, each as the smallest file that shows it."""
+
+import pytest
+
+from tests.ingest.samples import SAMPLES
+from tests.ingest.test_mutated import read, source_of, written
+from trackway.ingest.original import Original
+
+
+@pytest.mark.parametrize("name", ["ß" * 300, "a\ud83dz", "..", "a/b", "", "a\0b"])
+def test_names_from_inside_a_file_that_are_none(tmp_path, name):
+    """A name that no file can have leads nowhere, and raises nothing."""
+    path = tmp_path / "a"
+    path.write_bytes(b"")
+    assert Original(path).near(0, name) is None
+    assert Original(path).all_near(0, name, pattern="*") == []
+
+
+def test_a_call_in_another_encoding(tmp_path):
+    """Arguments in Latin-1 in a seed's line are read as such."""
+    sample = {"a.jsonl": SAMPLES["seed_sharegpt"]["traces.jsonl"].replace(b'"hull"', b'"h\x91ll"')}
+    path = written(tmp_path, "a", sample)
+    assert [each for events in read(path, source_of(path)) for each in events]
