@@ -312,7 +312,7 @@ class Dying(_reading.Reader):
 live = open_store(home={str(tmp_path)!r})
 summaries = list(live.episodes())
 assert _reading._workers(live, summaries) == len(os.sched_getaffinity(0))
-print(len([each for each in _reading.read_all(live, Dying(live.home, {{}}), summaries) if each is not None]))
+print(len([each for each in _reading.read_all(live, Dying({{}}), summaries) if each is not None]))
 """
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
 

@@ -6,6 +6,7 @@ again the next time, and nothing fails by it.
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Collection, Iterable, Iterator
 from typing import TYPE_CHECKING, Final
 
@@ -55,7 +56,7 @@ class Digests:
         self.live = live if type(live) is LiveStore else LiveStore(live.home, live.store)
         self.damage: list[StoreDamaged] = []
         self.made = 0
-        self._reader = Reader(self.live.home, settings_file.load(live.home).prices())
+        self._reader = Reader(settings_file.load(live.home).prices())
         self._rows: list[Row] = []
         self._words: dict[str, Words] = {}
         self._not_kept: dict[str, bytes] = {}
@@ -71,7 +72,7 @@ class Digests:
             if summary is None:
                 gone.append(found.episode)
                 continue
-            digest = self._current(found, summary)
+            digest = self._current(found, summary, progress)
             if digest is not None:
                 del wanted[found.episode]
                 yield summary, digest
@@ -90,7 +91,7 @@ class Digests:
                 self._words[episode] = {}
         return self._words[episode]
 
-    def _current(self, found: derived.Kept, summary: EpisodeSummary) -> Digest | None:
+    def _current(self, found: derived.Kept, summary: EpisodeSummary, progress: Progress) -> Digest | None:
         """What was kept, if it is of the episode as it is now, with costs by the prices that there are now."""
         if found.n_events != summary.n_events:
             return None
@@ -101,6 +102,7 @@ class Digests:
         priced = self._reader.priced(digest)
         if priced is not digest:
             self._rows.append(row_of(summary.id, priced, None))
+            progress("pricing episodes", len(self._rows), 0)
         return priced
 
     def _make(self, wanted: dict[str, EpisodeSummary], progress: Progress) -> Iterator[tuple[EpisodeSummary, Digest]]:
@@ -127,7 +129,8 @@ class Digests:
 
     def _forget(self, episodes: Iterable[str]) -> None:
         """Purge what is kept of those among them that are there no more."""
-        derived.purge(self.live.home, self.live.key, [each for each in episodes if not self._is_there(each)])
+        with contextlib.suppress(OSError):  # a disk that is read-only: whoever may write there will do it
+            derived.purge(self.live.home, self.live.key, [each for each in episodes if not self._is_there(each)])
 
     def _is_there(self, episode: str) -> bool:
         for where in (self.live.store, self.live):  # the second looks into journals, which takes longer

@@ -1,12 +1,13 @@
 """Episodes read, one digest each: here, or by several processes where there is so much that it pays.
 
-Processes are forked, so that they begin at once: only from one that has a single thread. What is held at any time is an
-episode in each, and a few digests on their way.
+On Linux they are forked, so that they begin at once: only from a process that has a single thread. What is held at any
+time is an episode in each, and a few digests on their way.
 """
 
 from __future__ import annotations
 
 import os
+import sys
 import threading
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Final
@@ -35,16 +36,20 @@ _PAYS: Final = 20_000
 
 _PIECE: Final = 2_000
 _AHEAD: Final = 3
+_START: Final = "fork" if sys.platform == "linux" else "spawn"
 _ANY: Final = Tokens(input=0, output=0)
 
 
 class Reader:
     """Makes digests, with costs by the installed prices for the models that the settings have no price of."""
 
-    def __init__(self, home: Home, prices: Mapping[str, Price]) -> None:
-        self._home = home
+    def __init__(self, prices: Mapping[str, Price]) -> None:
+        self._prices = prices
         self._ours = by_table(prices)
         self._priced_by = prices_installed()
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return type(self), (self._prices,)  # for a process that is not forked
 
     def priced(self, digest: Digest) -> Digest:
         """The digest with costs by the prices there are now; itself where it has them."""
@@ -85,9 +90,9 @@ def read_all(live: LiveStore, reader: Reader, summaries: list[EpisodeSummary]) -
 
 
 def _workers(live: LiveStore, summaries: list[EpisodeSummary]) -> int:
-    if sum(each.n_events for each in summaries) < _PAYS or threading.active_count() > 1:
+    if sum(each.n_events for each in summaries) < _PAYS or not isinstance(live.store, SqliteStore):
         return 1
-    if not isinstance(live.store, SqliteStore) or not hasattr(os, "fork"):
+    if _START == "fork" and threading.active_count() > 1:
         return 1
     return min(len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1, 8)
 
@@ -121,7 +126,7 @@ def _apart(
 
     path = live.store.path if isinstance(live.store, SqliteStore) else live.home.store
     pool = ProcessPoolExecutor(
-        workers, multiprocessing.get_context("fork"), initializer=_begin, initargs=(live.home, path, reader)
+        workers, multiprocessing.get_context(_START), initializer=_begin, initargs=(live.home, path, reader)
     )
     under_way: dict[Future[list[Made]], int] = {}
     try:
