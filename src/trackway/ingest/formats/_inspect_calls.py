@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Any, Final, NamedTuple
 
+from trackway.ingest.formats._fields import number
 from trackway.ingest.formats._inspect_files import expanded
 from trackway.ingest.formats._inspect_words import (
     Attachments,
@@ -18,7 +19,7 @@ from trackway.ingest.formats._inspect_words import (
 )
 from trackway.ingest.formats._message_parts import text_shown
 from trackway.ingest.formats._messages import Chat, Said
-from trackway.ingest.formats._rows import number_of, part_of, text_at
+from trackway.ingest.formats._rows import part_of, text_at
 from trackway.ingest.making import args_of, at_of, rest_of
 from trackway.schema.events import (
     AssistantToolCall,
@@ -82,7 +83,7 @@ class ModelCalls:
         if isinstance(message, dict):
             self._tell(message)
             found += self._reply(message, ended, call, agent)
-        seconds = number_of(event.get("working_time"))
+        seconds = number(event.get("working_time"))
         wire = part_of(event, "call")
         error = event.get("error") or (output.get("error") if isinstance(output, dict) else None)
         found.append(

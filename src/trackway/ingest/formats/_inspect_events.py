@@ -11,11 +11,12 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import Any, Final
 
+from trackway.ingest.formats._fields import number
 from trackway.ingest.formats._inspect_calls import ModelCalls
 from trackway.ingest.formats._inspect_files import Sample
 from trackway.ingest.formats._inspect_spans import Spans
 from trackway.ingest.formats._inspect_words import Attachments, result_of
-from trackway.ingest.formats._rows import number_of, part_of, text_at
+from trackway.ingest.formats._rows import part_of, text_at
 from trackway.ingest.making import Keys, args_of, at_of, rest_of
 from trackway.ingest.source import Entry
 from trackway.schema.events import AssistantToolCall, Context, Event, Note, Reward, User
@@ -87,7 +88,7 @@ class Transcript:
             name, args = text_of(event.get("function")), args_of(event.get("arguments"))
             found.append(AssistantToolCall(name=name, args=args, call_id=call_id, at=at, agent=agent))
         if not event.get("pending"):
-            seconds = number_of(event.get("working_time"))
+            seconds = number(event.get("working_time"))
             took = None if seconds is None else seconds * 1000
             ended = at_of(event.get("completed")) or at
             result = self._attachments.whole(event.get("result"))
@@ -123,10 +124,10 @@ def score_of(value: Any) -> float | None:  # noqa: ANN401
     """A score as a number: correct is 1, incorrect 0, partially 0.5; no answer is no number."""
     if isinstance(value, str):
         try:
-            return SCORES.get(value) if value in ("C", "I", "P", "N") else number_of(float(value))
+            return SCORES.get(value) if value in ("C", "I", "P", "N") else number(float(value))
         except ValueError:
             return {"yes": 1.0, "true": 1.0, "no": 0.0, "false": 0.0}.get(value.lower())
-    return number_of(value)
+    return number(value)
 
 
 def _said(rest: dict[str, Any] | None) -> dict[str, Any] | None:

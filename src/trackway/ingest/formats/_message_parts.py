@@ -50,6 +50,8 @@ def id_of(value: Any) -> str | None:  # noqa: ANN401
 
 def rest_of_message(message: dict[str, Any], kind: str) -> dict[str, Any] | None:
     """What of a message is in no event made of it."""
+    if len(message) == 2 and type(message.get("content")) is str and message["role"] in _SAME:
+        return None
     left = {key: each for key, each in message.items() if key not in _ALWAYS and not _is_told(key, message, kind)}
     if message["role"] not in _SAME:
         left["role"] = message["role"]

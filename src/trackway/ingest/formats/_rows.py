@@ -6,7 +6,7 @@ in one file each is kept. A list that is cut off gives the rows that are whole.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterator
 from typing import Any, Final, NamedTuple
 
 import msgspec
@@ -14,13 +14,13 @@ import msgspec
 from trackway.errors import FileRefused
 from trackway.ingest.decoding import value_of
 from trackway.ingest.json_parts import parts
-from trackway.ingest.making import Keys, digest_of, task_of
+from trackway.ingest.making import Keys, digest_of
 from trackway.ingest.original import LONGEST, Item, Original, Part
 from trackway.ingest.source import Entry, Place, Trouble
-from trackway.schema.events import EpisodeStart, Event, Header, User
+from trackway.schema.events import EpisodeStart, Event, Header
 from trackway.schema.plain import json_text
 
-_HELD: Final = 64
+_LOOKED_AT: Final = 40
 _spelled: Final = msgspec.json.Encoder(order="sorted").encode
 
 
@@ -40,17 +40,40 @@ def rows(original: Original) -> Iterator[Row | Trouble]:
         for part in elements(original):
             yield part if isinstance(part, Trouble) else Row(keys.of(name_of(part.value)), part.value, Place())
         return
-    for item in original.items():
+    for item in items(original):
         if isinstance(item, Trouble):
             yield item
         elif isinstance(item.value, (dict, list)):
-            yield Row(keys.of(_named(item)), item.value, item.place, item.raw)
+            yield Row(keys.of(digest_of(item.raw)), item.value, item.place, item.raw)
         else:
             yield Trouble(item.place, f"no row: {item.value!r:.40}")
 
 
-def _named(item: Item) -> str:
-    return digest_of(item.raw)
+def items(original: Original) -> Iterator[Item | Trouble]:
+    """``original.items``; one object spread over many lines, however many, is one item."""
+    if is_spread(original):
+        value = original.value()
+        yield Item(value, Place(0, 1), b"".join(original.blocks()))
+    else:
+        yield from original.items()
+
+
+def is_spread(original: Original) -> bool:
+    """Whether a file is one value over many lines: its first says nothing by itself, nor does another that begins one.
+
+    A file of lines whose first is broken is none: a later line of it is a whole object.
+    """
+    lines = [each for each in original.head().body.split(b"\n") if each.strip()][:_LOOKED_AT]
+    return (
+        len(lines) > 1 and not _is_whole(lines[0]) and not any(each[:1] == b"{" and _is_whole(each) for each in lines)
+    )
+
+
+def _is_whole(line: bytes) -> bool:
+    try:
+        return bool(value_of(line))
+    except (ValueError, RecursionError):
+        return False
 
 
 def is_one_list(original: Original) -> bool:
@@ -121,18 +144,6 @@ def text_at(fields: Any, name: str) -> str | None:  # noqa: ANN401
     return found if isinstance(found, str) and found else None
 
 
-def number_of(value: Any) -> float | None:  # noqa: ANN401
-    """A reward as a number; None where it is none."""
-    if isinstance(value, bool):
-        return float(value)
-    return float(value) if isinstance(value, (int, float)) and abs(value) < 1e300 else None
-
-
-def whole_of(value: Any) -> int | None:  # noqa: ANN401
-    """A count, a trial, a seed: an integer that fits; None where it is none."""
-    return value if isinstance(value, int) and not isinstance(value, bool) and abs(value) < 2**63 else None
-
-
 def outcome_of(reward: float | None) -> str | None:
     """Success at 1, failure at 0, partial in between; beyond that a number says nothing by itself.
 
@@ -142,25 +153,3 @@ def outcome_of(reward: float | None) -> str | None:
     if reward is None or not 0 <= reward <= 1:
         return None
     return "success" if reward == 1 else "failure" if reward == 0 else "partial"
-
-
-def with_start(entries: Iterable[Entry | Trouble], make: Callable[[str], Entry]) -> Iterator[Entry | Trouble]:
-    """The entries of one episode behind the one ``make`` gives for the first prompt; a few are held until it comes."""
-    held: list[Entry | Trouble] = []
-    coming = iter(entries)
-    for entry in coming:
-        held.append(entry)
-        prompt = _prompt(entry)
-        if prompt or len(held) >= _HELD:
-            yield make(prompt)
-            yield from held
-            yield from coming
-            return
-    if any(isinstance(each, Entry) for each in held):
-        yield make("")
-    yield from held
-
-
-def _prompt(entry: Entry | Trouble) -> str:
-    events = entry.events if isinstance(entry, Entry) else ()
-    return next((task_of(each.content) for each in events if isinstance(each, User)), "")

@@ -10,11 +10,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, Final
 
+from trackway.ingest.formats._fields import whole
 from trackway.ingest.formats._inspect_events import Transcript, score_of
 from trackway.ingest.formats._inspect_files import BROKEN, Log, Sample, log_of
 from trackway.ingest.formats._inspect_words import Attachments
 from trackway.ingest.formats._message_parts import text_shown
-from trackway.ingest.formats._rows import header, outcome_of, part_of, start, text_at, whole_of
+from trackway.ingest.formats._rows import header, outcome_of, part_of, start, text_at
 from trackway.ingest.head import Head
 from trackway.ingest.making import Keys, at_of, rest_of, task_of
 from trackway.ingest.original import Original
@@ -92,7 +93,7 @@ def _header(log: dict[str, Any], sample: dict[str, Any], attachments: Attachment
     named = f"{task}/{number}" if task else number
     return header(
         _NAME, task_of(text_shown(given)) or number or "sample", task_key=named or None,
-        trial=whole_of(sample.get("epoch")), seed=whole_of(part_of(about, "model_generate_config").get("seed")),
+        trial=whole(sample.get("epoch")), seed=whole(part_of(about, "model_generate_config").get("seed")),
         agent=text_at(about, "solver") or _solvers(part_of(log, "plan").get("steps")), model=text_at(about, "model"),
         metadata={key: about[key] for key in _ABOUT if about.get(key) is not None} or None,
     )  # fmt: skip

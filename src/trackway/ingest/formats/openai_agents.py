@@ -13,10 +13,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, Final
 
+from trackway.ingest.formats._fields import opened
 from trackway.ingest.formats._openai_spans import Trace
 from trackway.ingest.formats._response_items import KINDS, Items
-from trackway.ingest.formats._rows import elements, header, start, with_start
+from trackway.ingest.formats._rows import elements, header, items, start
 from trackway.ingest.head import Head
+from trackway.ingest.making import task_of
 from trackway.ingest.original import Original
 from trackway.ingest.source import Entry, Place, Sign, Source, Trouble
 
@@ -62,7 +64,7 @@ def read(original: Original) -> Iterator[Entry | Trouble]:
     """A file of traces, or the one conversation a list of items is."""
     head = original.head()
     if isinstance(head.value, list) and not any(True for each in head.value[:5] for _ in _exported(each)):
-        yield from with_start(_items(original), lambda task: start("", header(_NAME, task or "chat")))
+        yield from opened(_items(original), lambda prompt, _at: start("", header(_NAME, task_of(prompt) or "chat")))
         return
     traces: dict[str, Trace] = {}
     for found in _objects(original):
@@ -84,7 +86,7 @@ def _objects(original: Original) -> Iterator[tuple[Place, dict[str, Any]] | Trou
             each if isinstance(each, Trouble) else (Place(), each.value) for each in elements(original)
         )
     else:
-        values = (each if isinstance(each, Trouble) else (each.place, each.value) for each in original.items())
+        values = (each if isinstance(each, Trouble) else (each.place, each.value) for each in items(original))
     for found in values:
         if isinstance(found, Trouble):
             yield found

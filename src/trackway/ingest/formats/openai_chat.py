@@ -16,9 +16,10 @@ from typing import Any, Final
 
 from trackway.ingest.formats import _rows
 from trackway.ingest.formats._chat_rows import MESSAGES, Talk, is_message, messages_key, talks_of
+from trackway.ingest.formats._fields import opened
 from trackway.ingest.formats._messages import Chat
 from trackway.ingest.head import Head
-from trackway.ingest.making import at_of
+from trackway.ingest.making import at_of, task_of
 from trackway.ingest.original import Original
 from trackway.ingest.source import Entry, Place, Sign, Source, Trouble
 from trackway.schema.events import Context, Event, Label
@@ -72,11 +73,13 @@ def _shape(original: Original) -> str:
 
 def _is_one(original: Original) -> bool:
     """Whether a file is one object: over many lines, or on one without an end, as nobody writes lines."""
+    if _rows.is_spread(original):
+        return True
     lines = original.lines()
     place, line = next(lines, (Place(), b""))
-    if line is None or next(lines, None) is None:
-        return line is None or (place.offset == 0 and len(line) == original.size and _ends_as_document(original))
-    return not line.rstrip().endswith(b"}")
+    if line is None:
+        return next(lines, None) is None
+    return place.offset == 0 and len(line) == original.size and _ends_as_document(original)
 
 
 def _ends_as_document(original: Original) -> bool:
@@ -120,13 +123,13 @@ def _lines(original: Original) -> Iterator[tuple[Place, Any] | Trouble]:
 
 
 def _one(fields: dict[str, Any], messages: Iterable[tuple[Place, Any] | Trouble]) -> Iterator[Entry | Trouble]:
-    def make(task: str) -> Entry:
+    def begin(prompt: str, at: int) -> Entry:
         told = _rows.text_at(fields, "model")
-        known = task or _rows.text_at(fields, "title") or "chat"
+        known = task_of(prompt) or _rows.text_at(fields, "title") or "chat"
         rest = {key: each for key, each in fields.items() if key not in ("tools", "functions", "model")}
-        return _rows.start("", _rows.header(_NAME, known, model=told), *_tools(fields), native=rest or None)
+        return _rows.start("", _rows.header(_NAME, known, model=told), *_tools(fields), at=at, native=rest or None)
 
-    yield from _rows.with_start(_entries("", messages), make)
+    yield from opened(_entries("", messages), begin)
 
 
 def _entries(session: str, messages: Iterable[tuple[Place, Any] | Trouble]) -> Iterator[Entry | Trouble]:
@@ -164,14 +167,18 @@ def _row(row: _rows.Row) -> Iterator[Entry | Trouble]:
 def _episode(row: _rows.Row, value: dict[str, Any], talk: Talk) -> Iterator[Entry | Trouble]:
     session = f"{row.session}:{talk.variant}" if talk.variant else row.session
 
-    def make(task: str) -> Entry:
+    def begin(prompt: str, at: int) -> Entry:
         head = _rows.header(
-            _NAME, task or "chat", model=_rows.text_at(value, "model"), variant=talk.variant, task_key=talk.task_key
+            _NAME,
+            task_of(prompt) or "chat",
+            model=_rows.text_at(value, "model"),
+            variant=talk.variant,
+            task_key=talk.task_key,
         )
         rest = {key: each for key, each in value.items() if key not in talk.told}
-        return _rows.start(session, head, *_tools(talk.fields), place=row.place, native=rest or None)
+        return _rows.start(session, head, *_tools(talk.fields), at=at, place=row.place, native=rest or None)
 
-    yield from _rows.with_start(_entries(session, ((row.place, each) for each in talk.messages)), make)
+    yield from opened(_entries(session, ((row.place, each) for each in talk.messages)), begin)
     if talk.label is not None:
         yield Entry(session, "label", [Label(tag=talk.label, by="dataset")], row.place)
 

@@ -12,7 +12,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, Final
 
-from trackway.ingest.formats._rows import Row, header, number_of, rows, start, text_at
+from trackway.ingest.formats._fields import number
+from trackway.ingest.formats._rows import Row, header, rows, start, text_at
 from trackway.ingest.head import Head
 from trackway.ingest.making import rest_of, task_of
 from trackway.ingest.original import Original
@@ -86,7 +87,7 @@ def _end(row: Row) -> Iterator[Entry]:
     solved = row.value.get("is_solved", row.value.get("is_success"))
     if isinstance(solved, bool):
         outcome = "success" if solved else "failure"
-        yield Entry(row.session, "end", [EpisodeEnd(outcome=outcome, score=number_of(solved))], row.place)
+        yield Entry(row.session, "end", [EpisodeEnd(outcome=outcome, score=number(solved))], row.place)
     elif solved is not None:
         yield Entry(row.session, "end", [EpisodeEnd()], row.place, None, {"is_solved": solved})
 

@@ -11,7 +11,8 @@ from typing import Any, Final
 
 import msgspec
 
-from trackway.ingest.formats._rows import header, start, text_at
+from trackway.ingest.decoding import text_of_bytes
+from trackway.ingest.formats._rows import header, items, start, text_at
 from trackway.ingest.formats._seeds import Names, opening
 from trackway.ingest.formats._tags import asked
 from trackway.ingest.formats.sharegpt import TURNS, Talk
@@ -48,7 +49,7 @@ def detect(head: Head) -> Sign | None:
 def read(original: Original) -> Iterator[Entry | Trouble]:
     """Each line as an episode of one turn."""
     names = Names()
-    for item in original.items():
+    for item in items(original):
         if isinstance(item, Trouble):
             yield item
         elif not isinstance(item.value, dict) or not isinstance(item.value.get("conversations"), list):
@@ -95,7 +96,7 @@ def _seeds_own(turn: Any, raw: bytes) -> list[Event]:  # noqa: ANN401
     kind = _speaker(turn)
     if kind == "call" and isinstance(turn.get("value"), dict):
         value = turn["value"]
-        exact = asked(raw.decode("utf-8", "surrogatepass")) if raw[:1] == b"{" else None
+        exact = asked(text_of_bytes(raw)) if raw[:1] == b"{" else None
         args = exact[0].args if exact else args_of(value.get("arguments"))
         return [AssistantToolCall(name=text_of(value.get("name")), args=args, call_id=text_of(value.get("id")))]
     if kind == "result" and "tool_call_id" in turn:

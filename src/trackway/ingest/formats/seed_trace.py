@@ -11,7 +11,7 @@ from typing import Any, Final
 
 import msgspec
 
-from trackway.ingest.formats._rows import header, part_of, start, text_at
+from trackway.ingest.formats._rows import header, items, part_of, start, text_at
 from trackway.ingest.formats._seeds import Names, opening
 from trackway.ingest.head import Head
 from trackway.ingest.making import args_of, at_of, rest_of, task_of
@@ -48,7 +48,7 @@ def detect(head: Head) -> Sign | None:
 def read(original: Original) -> Iterator[Entry | Trouble]:
     """Each line as an episode of one turn."""
     names = Names()
-    for item in original.items():
+    for item in items(original):
         if isinstance(item, Trouble):
             yield item
         elif not isinstance(item.value, dict) or not isinstance(item.value.get("steps"), list):

@@ -11,16 +11,15 @@ from collections.abc import Iterator
 from typing import Any, Final, NamedTuple
 
 from trackway.errors import FileRefused
+from trackway.ingest.formats._fields import number, whole
 from trackway.ingest.formats._rows import (
     elements,
     header,
     name_of,
-    number_of,
     outcome_of,
     part_of,
     start,
     text_at,
-    whole_of,
 )
 from trackway.ingest.formats._tau2_messages import Talk
 from trackway.ingest.head import Head
@@ -60,21 +59,21 @@ def read(original: Original) -> Iterator[Entry | Trouble]:
     """Each simulation as an episode."""
     keys = Keys()
     about = _about(original)
-    whole: dict[str, Any] = {}
+    alone: dict[str, Any] = {}
     for part in elements(original, "tasks", "simulations", *_LONG):
         if isinstance(part, Trouble):
             yield part
         elif part.key == "simulations" and isinstance(part.value, dict):
             yield from _episode(part.value, about, keys)
         elif part.key in _LONG and part.number is not None:
-            whole.setdefault(part.key, []).append(part.value)
+            alone.setdefault(part.key, []).append(part.value)
         elif part.key not in ("tasks", "simulations"):
-            whole[part.key] = part.value
+            alone[part.key] = part.value
         elif part.key == "simulations":
             yield Trouble(Place(), f"no simulation: {part.value!r:.40}")
-    if whole.keys() >= _SIMULATION:
+    if alone.keys() >= _SIMULATION:
         beside = original.near(1, "results.json")
-        yield from _episode(whole, about if beside is None else _about(beside), keys)
+        yield from _episode(alone, about if beside is None else _about(beside), keys)
 
 
 def _about(original: Original) -> _About:
@@ -103,8 +102,8 @@ def _episode(simulation: dict[str, Any], about: _About, keys: Keys) -> Iterator[
     began = at_of(simulation.get("start_time")) or at_of(simulation.get("timestamp"))
     head = header(
         "tau2_bench", _title(task) or talk.first or text_of(simulation.get("task_id")),
-        task_key=text_of(simulation.get("task_id")) or None, trial=whole_of(simulation.get("trial")),
-        seed=whole_of(simulation.get("seed")), agent=text_at(agent, "implementation"), model=text_at(agent, "llm"),
+        task_key=text_of(simulation.get("task_id")) or None, trial=whole(simulation.get("trial")),
+        seed=whole(simulation.get("seed")), agent=text_at(agent, "implementation"), model=text_at(agent, "llm"),
         metadata=_metadata(about.fields, simulation),
     )  # fmt: skip
     native = {"simulation": rest_of(simulation, *_LONG, "reward_info"), "info": about.fields or None, "task": task}
@@ -158,15 +157,15 @@ def _metadata(fields: dict[str, Any], simulation: dict[str, Any]) -> dict[str, A
 
 def _end(simulation: dict[str, Any]) -> Iterator[Event]:
     found = part_of(simulation, "reward_info")
-    value = number_of(found.get("reward"))
+    value = number(found.get("reward"))
     at = at_of(simulation.get("end_time"))
     if found:
         yield Reward(value=value, scope="episode", source="tau2_bench", at=at)
     for name, part in part_of(found, "reward_breakdown").items():
-        yield Reward(value=number_of(part), name=name, scope="episode", source="tau2_bench", at=at)
+        yield Reward(value=number(part), name=name, scope="episode", source="tau2_bench", at=at)
     check = part_of(found, "db_check")
-    if number_of(check.get("db_reward")) is not None:
-        yield Reward(value=number_of(check["db_reward"]), name="db_check", scope="episode", source="tau2_bench", at=at)
+    if number(check.get("db_reward")) is not None:
+        yield Reward(value=number(check["db_reward"]), name="db_check", scope="episode", source="tau2_bench", at=at)
     for kind in ("action", "env_assertion", "nl_assertion", "communicate"):
         met = _share(found.get(f"{kind}_checks") or found.get(f"{kind}s"))
         if met is not None:

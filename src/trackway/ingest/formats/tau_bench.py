@@ -10,8 +10,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, Final
 
+from trackway.ingest.formats._fields import number, whole
 from trackway.ingest.formats._messages import Chat
-from trackway.ingest.formats._rows import Row, header, number_of, outcome_of, part_of, rows, start, whole_of
+from trackway.ingest.formats._rows import Row, header, outcome_of, part_of, rows, start
 from trackway.ingest.formats._tags import asked
 from trackway.ingest.head import Head
 from trackway.ingest.making import rest_of, task_of
@@ -52,7 +53,7 @@ def _episode(row: Row) -> Iterator[Entry]:
     about = part_of(value, "info")
     said = part_of(about, "task").get("instruction") or _first_prompt(messages)
     head = header(
-        "tau_bench", task_of(text_of(said)), task_key=_key(value.get("task_id")), trial=whole_of(value.get("trial"))
+        "tau_bench", task_of(text_of(said)), task_key=_key(value.get("task_id")), trial=whole(value.get("trial"))
     )
     yield start(session, head, place=row.place, native=rest_of(value, "traj", "reward", "info"))
     talk = _Talk()
@@ -107,11 +108,11 @@ def _flagged(event: Event) -> Event:
 
 
 def _end(reward: Any, about: dict[str, Any]) -> Iterator[Event]:  # noqa: ANN401
-    value = number_of(reward)
+    value = number(reward)
     yield Reward(value=value, scope="episode", source="tau_bench")
     more = part_of(part_of(about, "reward_info"), "info")
     for name in ("r_actions", "r_outputs"):
-        part = number_of(more.get(name))
+        part = number(more.get(name))
         if part is not None:
             yield Reward(value=part, name=name, scope="episode", source="tau_bench")
     error = about.get("error")
