@@ -275,8 +275,9 @@ def test_mutations(tmp_path):
     """Whatever stands in a field, nothing raises but a refusal."""
     history = [SYSTEM, TASK, said(FIRST, tool_calls=[call("x", "look", "{}")]), seen("a.py", tool_call_ids=["x"])]
     value = trajectory([FIRST | {"query": [SYSTEM, TASK]}], history, replay_config={"problem_statement": {"id": "x"}})
-    for each in (value, {"attempts": [value], "info": {"best_attempt_idx": 0}}):
-        assert check_mutations(SOURCE, tmp_path, lines(each), "a.traj", depth=6) > 500
+    assert check_mutations(SOURCE, tmp_path, lines(value), "a.traj", depth=5) > 500
+    several = {"attempts": [value], "info": {"best_attempt_idx": 0}}
+    assert check_mutations(SOURCE, tmp_path, lines(several), "a.traj", depth=4) > 200
 
 
 @pytest.mark.corpus

@@ -46,7 +46,7 @@ class Events:
         self._prompted = False
         self._keys = Keys()
         self._calls: dict[str, int] = {}
-        self._last = ""
+        self._last = self._before = ""
         self._reported: set[str] = set()
         self._kinds = {
             "MessageEvent": self._message, "ActionEvent": self._action, "ObservationEvent": self._observed,
@@ -68,12 +68,15 @@ class Events:
         """What one event says; and the tokens of its call, where they are known."""
         kind = text(event.get("kind"))
         key = self._keys.of(text(event.get("id")) or f"at-{i}")
-        parent = text(event.get("parent_id"))
+        parent: str | None = text(event.get("parent_id"))
+        if parent in ("", _ROOT, self._before):  # the tokens of a call may stand between: they are no branch
+            parent = None
+        self._before = key
         native = left(event, *_BASE)
         made, edit = self._kinds.get(kind, self._noted)(event, at_of(event.get("timestamp")), native)
         yield Entry(
-            self._session, key, made, place or Place(), parent=parent if parent and parent != _ROOT else None,
-            native=native or None, contents=() if edit is None else edit.contents,
+            self._session, key, made, place or Place(), parent=parent, native=native or None,
+            contents=() if edit is None else edit.contents,
         )  # fmt: skip
         call = next((each.id for each in made if isinstance(each, ModelCall)), None)
         usage = None if call is None else self._usages.get(call)
