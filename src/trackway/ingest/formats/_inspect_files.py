@@ -103,12 +103,15 @@ def whole_sample(value: dict[str, Any]) -> Sample:
     fields = {key: each for key, each in value.items() if key not in _LONG}
     return Sample(
         fields, _each(value.get("messages")), _each(value.get("events") or old.get("events")),
-        part_of(value, "attachments") or part_of(old, "content"), _list(pools.get("messages")),
-        _list(pools.get("calls")),
+        part_of(value, "attachments") or part_of(old, "content"),
+        _list(pools.get("messages")) or _list(value.get("message_pool")),
+        _list(pools.get("calls")) or _list(value.get("call_pool")),
     )  # fmt: skip
 
 
-_LONG: Final = frozenset(("messages", "events", "transcript", "attachments", "events_data"))
+_LONG: Final = frozenset((
+    "messages", "events", "transcript", "attachments", "events_data", "message_pool", "call_pool",
+))  # fmt: skip
 
 
 def _each(value: Any) -> Callable[[], Iterator[Any]]:  # noqa: ANN401
