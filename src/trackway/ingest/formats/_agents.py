@@ -11,7 +11,10 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path, PurePosixPath, PureWindowsPath
 from typing import Any, Final
 
+from msgspec.structs import replace
+
 from trackway.ingest.making import task_of
+from trackway.ingest.original import Original
 from trackway.ingest.source import Entry, Place, Trouble
 from trackway.schema.events import EpisodeStart, Header, Note, Parent
 
@@ -40,6 +43,12 @@ def whole(value: object) -> int | None:
     if isinstance(value, bool) or not isinstance(value, int) or abs(value) > _LONGEST:
         return None
     return value
+
+
+def set_aside(original: Original, file: Original | None) -> None:
+    """A file that was looked into for a sub-agent's sake is a session by itself: it is not kept with the sub-agent."""
+    if file is not None:
+        original.companions.pop(file.path, None)
 
 
 def milliseconds(start: int, end: int) -> float | None:
@@ -169,6 +178,7 @@ class Sessions:
         )  # fmt: skip
         place = about.place or (waiting[0].place if waiting else Place())
         if about.before is not None:
-            yield about.before
+            first = [replace(each, at=about.at) for each in about.before.events]
+            yield about.before._replace(events=first)
         yield Entry(session, "start", [EpisodeStart(header=header, at=about.at)], place, native=about.native)
         yield from waiting

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Final, NamedTuple
 
 from trackway.ingest.formats._agent_edits import Edits
-from trackway.ingest.formats._agents import is_placeholder, mapping, milliseconds, text, whole
+from trackway.ingest.formats._agents import About, is_placeholder, mapping, milliseconds, text, whole
 from trackway.ingest.formats._opencode_files import exact, said_by, small
 from trackway.ingest.making import args_of, at_of, digest_of, rest_of
 from trackway.ingest.source import Entry
@@ -50,14 +50,17 @@ class Message(NamedTuple):
 class Messages:
     """The messages of one session, said by one agent."""
 
-    def __init__(self, session: str, agent: str | None) -> None:
+    def __init__(self, session: str, agent: str | None, about: About) -> None:
         self.session = session
         self.agent = agent
+        self.about = about
         self.edits = Edits()
         self.replies = 0
 
     def entries(self, message: Message) -> Iterator[Entry]:
         """What a message says, and each of its parts."""
+        if self.agent is None and self.about.model is None:
+            self.about.model = _model(message.fields)
         if message.fields.get("role") == "assistant":
             return self._answer(message)
         return self._prompt(message)
@@ -81,6 +84,8 @@ class Messages:
         if fields.get("role") != "user":
             events.append(Note(topic=f"message {text(fields.get('role'))}".rstrip(), at=at, agent=self.agent))
         elif said or not parts:
+            if self.agent is None:
+                self.about.prompt("\n".join(said))
             events.append(User(content="\n".join(said), at=at, agent=self.agent, actor=self._actor))
         events = events or [Note(topic="user", at=at, agent=self.agent)]
         yield self.entry(text(fields.get("id")), events, fields)
@@ -126,7 +131,7 @@ class _Answer:
         self._is_open = is_open
         self.call = text(fields.get("id"))
         self.at = at_of(mapping(fields.get("time")).get("created"))
-        self.model = text(fields.get("modelID")) or text(mapping(fields.get("model")).get("modelID")) or None
+        self.model = _model(fields)
         self._id = self.call
         self._steps = 0
         messages.replies += 1
@@ -257,6 +262,10 @@ _KINDS: Final[dict[str, Callable[[_Answer, dict[str, Any]], Iterator[Entry]]]] =
     "text": _Answer._text, "reasoning": _Answer._thought, "tool": _Answer._tool,  # noqa: SLF001  its own
     "step-start": _Answer._step, "step-finish": _Answer._finish,  # noqa: SLF001
 }  # fmt: skip
+
+
+def _model(fields: dict[str, Any]) -> str | None:
+    return text(fields.get("modelID")) or text(mapping(fields.get("model")).get("modelID")) or None
 
 
 def _calls_by_step(parts: list[dict[str, Any]]) -> list[int]:

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from trackway.ingest.formats._agent_blocks import Blocks, is_block_message, said_beside
-from trackway.ingest.formats._agents import Sessions, folders, mapping, text, uuid_in
+from trackway.ingest.formats._agents import Sessions, folders, mapping, set_aside, text, uuid_in
 from trackway.ingest.head import Head
 from trackway.ingest.making import at_of, rest_of
 from trackway.ingest.original import Original
@@ -45,6 +45,7 @@ def _read(original: Original) -> Iterator[Entry | Trouble]:
         for _ in () if above is None else _entries(above, sessions, session, None):
             if sessions.about(session).task:
                 break
+        set_aside(original, above)
     return sessions.opened(_entries(original, sessions, session, agent))
 
 

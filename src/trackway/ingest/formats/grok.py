@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from trackway.errors import FileRefused
 from trackway.ingest.formats._agent_edits import Edits
-from trackway.ingest.formats._agents import Sessions, folders, from_environ, listing, mapping, text, uuid_in
+from trackway.ingest.formats._agents import Sessions, folders, from_environ, listing, mapping, set_aside, text, uuid_in
 from trackway.ingest.head import Head
 from trackway.ingest.making import Calls, args_of, at_of, is_only_text, rest_of, text_in
 from trackway.ingest.original import Original
@@ -65,11 +65,12 @@ def _read(original: Original) -> Iterator[Entry | Trouble]:
     if not parent:
         return sessions.opened(_Chat(sessions, own, None).entries(original, summary))
     sessions.sub_agent(parent, own, text(told.get("description")), {"summary": summary, "meta": told})
-    above = original.near(1, parent, "chat_history.jsonl")
-    if above is not None:
-        for _ in _Chat(sessions, parent, None).entries(above, _value(original.near(1, parent, "summary.json"))):
-            if sessions.about(parent).task:
-                break
+    above, said = original.near(1, parent, "chat_history.jsonl"), original.near(1, parent, "summary.json")
+    for _ in () if above is None else _Chat(sessions, parent, None).entries(above, _value(said)):
+        if sessions.about(parent).task:
+            break
+    set_aside(original, above)
+    set_aside(original, said)
     return sessions.opened(_Chat(sessions, parent, own).entries(original, summary))
 
 

@@ -14,7 +14,7 @@ from typing import Any, Final, NamedTuple
 
 from trackway.errors import FileRefused
 from trackway.ingest.formats import _kimi_cli, _kimi_code
-from trackway.ingest.formats._agents import Sessions, folders, from_environ, mapping, text, uuid_in
+from trackway.ingest.formats._agents import Sessions, folders, from_environ, mapping, set_aside, text, uuid_in
 from trackway.ingest.formats._kimi_steps import Steps
 from trackway.ingest.head import Head
 from trackway.ingest.making import at_of, rest_of
@@ -72,6 +72,7 @@ def _read(original: Original) -> Iterator[Entry | Trouble]:
         for _ in () if place.above is None else _entries(place.above, sessions, _Place(place.session)):
             if sessions.about(place.session).task:
                 break
+        set_aside(original, place.above)
     return sessions.opened(_entries(original, sessions, place))
 
 
@@ -171,6 +172,7 @@ class _Agents:
         """A sub-agent that the file tells of; None where it has a file of its own, which says the same."""
         if agent not in self._others:
             file = self._original.near(0, "subagents", agent, "wire.jsonl")
+            set_aside(self._original, file)
             self._others[agent] = Steps(self._own.about, agent or "subagent") if file is None or not file.size else None
         return self._others[agent]
 

@@ -13,12 +13,13 @@ from typing import Any, Final
 from trackway.errors import FileRefused
 from trackway.ingest.formats._agents import About, Sessions, folders, from_environ, listing, mapping, text
 from trackway.ingest.formats._opencode_parts import Message, Messages
+from trackway.ingest.formats._opencode_storage import Storage, is_session
 from trackway.ingest.head import Head
 from trackway.ingest.making import at_of, rest_of
 from trackway.ingest.naming import episode_id
 from trackway.ingest.original import Original
 from trackway.ingest.source import Entry, Place, Sign, Source, Trouble
-from trackway.schema.events import Context, Note, Parent, User
+from trackway.schema.events import Context, Note, Parent
 from trackway.schema.plain import text_of
 
 _PARTS: Final = frozenset({
@@ -26,7 +27,6 @@ _PARTS: Final = frozenset({
     "subtask", "retry",
 })  # fmt: skip
 _STREAM: Final = frozenset({"step_start", "step_finish", "text", "reasoning", "tool_use", "error"})
-_DEEPEST: Final = 16
 
 
 # --- what it is told by -------------------------------------------------------------------------------------------
@@ -36,13 +36,13 @@ def _detect(head: Head) -> Sign | None:
     whole = head.document
     if isinstance(whole.get("info"), dict) and isinstance(whole.get("messages"), list):
         first = next(iter(whole["messages"]), None)
-        if _is_session(whole["info"]) and (first is None or {"info", "parts"} <= mapping(first).keys()):
+        if is_session(whole["info"]) and (first is None or {"info", "parts"} <= mapping(first).keys()):
             return Sign(0.95, "info of a session of opencode, and messages with info and parts")
         return None
     if len(head.objects) > 1 or "part" in whole:
         lines = [each for each in head.objects if _is_line(each)]
         return Sign(0.9, "lines with sessionID, timestamp and a part of opencode") if lines else None
-    if _is_session(whole):
+    if is_session(whole):
         return Sign(0.9, "a session of opencode: id, title, version, time, and where it was held")
     return _sign_of_part(whole)
 
@@ -61,13 +61,6 @@ def _sign_of_part(whole: Mapping[str, Any]) -> Sign | None:
     ):
         return Sign(0.6, "a part of a message of opencode: id, type, text and time", is_part=True)
     return None
-
-
-def _is_session(info: Mapping[str, Any]) -> bool:
-    time = mapping(info.get("time"))
-    named = isinstance(info.get("id"), str) and {"title", "version"} <= info.keys() and "created" in time
-    placed = {"projectID", "directory"} & info.keys() or text(info.get("id")).startswith("ses")
-    return bool(named and placed and "role" not in info)
 
 
 def _is_line(line: Mapping[str, Any]) -> bool:
@@ -94,7 +87,7 @@ def _exported(original: Original, sessions: Sessions) -> Iterator[Entry | Troubl
         if part.key == "info":
             info = mapping(part.value)
             break
-    about, messages = _begun(info, sessions, None)
+    messages = _begun(info, sessions, None)
     for part in original.members("messages"):
         if part.key != "messages":
             continue
@@ -103,18 +96,18 @@ def _exported(original: Original, sessions: Sessions) -> Iterator[Entry | Troubl
             yield Trouble(Place(), f"message {part.number} is no object: kept with the file, and not read")
             continue
         parts = [each for each in listing(said.get("parts")) if isinstance(each, dict)]
-        yield from _said(messages, Message(mapping(said.get("info")), parts), about)
-    yield from _reverted(info, text(info.get("id")))
+        yield from messages.entries(Message(mapping(said.get("info")), parts))
+    yield from _reverted(info, messages)
 
 
 def _stored(original: Original, sessions: Sessions) -> Iterator[Entry | Trouble]:
     info = original.value()
     if not isinstance(info, dict):
         raise original.refused("no session of opencode: not an object")
-    storage = _Storage(original, text(info.get("id")))
     for name in ("session_diff", "todo"):  # opened, so that they are kept: what they say is in the calls
         original.near(2, name, f"{text(info.get('id'))}.json")
-    about, messages = _begun(info, sessions, storage)
+    storage = Storage(original, text(info.get("id")))
+    messages = _begun(info, sessions, storage)
     files = list(storage.messages())
     for i, (_, _, file) in enumerate(files):
         fields = yield from _value(file)
@@ -126,8 +119,8 @@ def _stored(original: Original, sessions: Sessions) -> Iterator[Entry | Trouble]
             if part is not None:
                 parts.append({"id": each.path.stem, **part})
         is_open = i == len(files) - 1 and "completed" not in mapping(fields.get("time"))
-        yield from _said(messages, Message({"id": file.path.stem, **fields}, parts, is_open), about)
-    yield from _reverted(info, messages.session)
+        yield from messages.entries(Message({"id": file.path.stem, **fields}, parts, is_open))
+    yield from _reverted(info, messages)
 
 
 def _value(file: Original) -> Generator[Trouble, None, dict[str, Any] | None]:
@@ -142,29 +135,16 @@ def _value(file: Original) -> Generator[Trouble, None, dict[str, Any] | None]:
     return None
 
 
-def _said(messages: Messages, message: Message, about: About) -> Iterator[Entry]:
-    if messages.agent is None and about.model is None:
-        model = mapping(message.fields.get("model"))
-        about.model = text(model.get("modelID")) or text(message.fields.get("modelID")) or None
-    for entry in messages.entries(message):
-        for event in entry.events:
-            if isinstance(event, User) and event.agent is None:
-                about.prompt(event.content)
-        yield entry
-
-
-def _reverted(info: dict[str, Any], session: str) -> Iterator[Entry]:
+def _reverted(info: dict[str, Any], messages: Messages) -> Iterator[Entry]:
     """What was said after a message was taken back."""
     revert = mapping(info.get("revert"))
     if revert:
-        to = text(revert.get("messageID"))
-        detail = rest_of(revert, "diff")
-        yield Entry(
-            session, f"revert {to} {text(revert.get('partID'))}", [Context(op="rewind", detail=detail)], native=revert
-        )
+        event = Context(op="rewind", detail=rest_of(revert, "diff"), agent=messages.agent)
+        key = f"revert {text(revert.get('messageID'))} {text(revert.get('partID'))}"
+        yield Entry(messages.session, key, [event], native=revert)
 
 
-def _begun(info: dict[str, Any], sessions: Sessions, storage: _Storage | None) -> tuple[About, Messages]:
+def _begun(info: dict[str, Any], sessions: Sessions, storage: Storage | None) -> Messages:
     """The session an episode is: this one, or the one that gave it its task, where that one is here, too."""
     own, parent = text(info.get("id")), text(info.get("parentID"))
     above = storage.above(parent) if parent and storage is not None else None
@@ -173,82 +153,17 @@ def _begun(info: dict[str, Any], sessions: Sessions, storage: _Storage | None) -
     _tell(about, info if above is None else above)
     if above is not None and storage is not None:
         storage.begin(about, session)
+        storage.forget()
         sessions.sub_agent(session, own, text(info.get("title")), info)
     elif parent:
         about.parent = Parent(episode=episode_id("opencode", parent, keeps_ids=False))
-    return about, Messages(session, None if above is None else own)
+    return Messages(session, None if above is None else own, about)
 
 
 def _tell(about: About, info: dict[str, Any]) -> None:
     about.native, about.title = info, text(info.get("title"))
     about.at = at_of(mapping(info.get("time")).get("created"))
     about.note(cwd=info.get("directory"), version=info.get("version"), project=info.get("projectID"))
-
-
-class _Storage:
-    """The folders around a session's file, in each of the layouts there have been."""
-
-    def __init__(self, original: Original, session: str) -> None:
-        self._original = original
-        self._session = session
-        self._loose: dict[str, list[Original]] | None = None
-
-    def messages(self, session: str | None = None) -> list[tuple[int, str, Original]]:
-        """The files of its messages by when they were made, then by name."""
-        name = session or self._session
-        files = self._original.all_near(2, "message", name, pattern="*.json")
-        files = files or self._original.all_near(1, "message", name, pattern="*.json")
-        return sorted(((_made(each), each.path.name, each) for each in files), key=lambda each: each[:2])
-
-    def parts(self, message: str) -> list[Original]:
-        """The files of a message's parts, by name, which is by when they were made."""
-        near = self._original.all_near
-        found = near(2, "part", message, pattern="*.json")
-        found = found or near(1, "part", self._session, message, pattern="*.json")
-        return found or self._by_message().get(message, [])
-
-    def _by_message(self) -> dict[str, list[Original]]:
-        """Parts that lie side by side in one folder, by the message each names."""
-        if self._loose is None:
-            self._loose = {}
-            for each in self._original.all_near(2, "part", pattern="*.json"):
-                self._loose.setdefault(text(_peek(each).get("messageID")), []).append(each)
-        return self._loose
-
-    def above(self, parent: str) -> dict[str, Any] | None:
-        """The session at the top of those that gave tasks to one another; None where one of them is not here."""
-        found: dict[str, Any] = {}
-        for _ in range(_DEEPEST):
-            if not parent:
-                return found
-            file = self._original.near(0, f"{parent}.json") or self._original.near(0, f"ses_{parent}.json")
-            found = {} if file is None else _peek(file)
-            if not _is_session(found):
-                return None
-            parent = text(found.get("parentID"))
-        return None
-
-    def begin(self, about: About, session: str) -> None:
-        """What the session at the top begins with: read as it is when that one is read."""
-        messages = Messages(session, None)
-        for _, _, file in self.messages(session):
-            fields = _peek(file)
-            parts = [_peek(each) for each in self.parts(text(fields.get("id")))]
-            for _ in _said(messages, Message(fields, parts), about):
-                pass
-            if about.task:
-                return
-
-
-def _peek(file: Original) -> dict[str, Any]:
-    try:
-        return mapping(file.value())
-    except FileRefused:  # said where it is read
-        return {}
-
-
-def _made(file: Original) -> int:
-    return at_of(mapping(_peek(file).get("time")).get("created"))
 
 
 def _streamed(original: Original, sessions: Sessions) -> Iterator[Entry | Trouble]:
@@ -261,8 +176,8 @@ def _streamed(original: Original, sessions: Sessions) -> Iterator[Entry | Troubl
             continue
         line = mapping(item.value)
         session, part, at = text(line.get("sessionID")), mapping(line.get("part")), at_of(line.get("timestamp"))
-        messages = begun.setdefault(session, Messages(session, None))
         about = sessions.about(session)
+        messages = begun.setdefault(session, Messages(session, None, about))
         about.at = about.at or at
         if not part:
             error = line.get("error")

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from trackway.ingest.formats._agent_edits import Edits
-from trackway.ingest.formats._agents import Sessions, folders, from_environ, listing, mapping, text
+from trackway.ingest.formats._agents import Sessions, folders, from_environ, listing, mapping, set_aside, text
 from trackway.ingest.head import Head
 from trackway.ingest.making import Calls, Keys, args_of, at_of, file_state, is_only_text, rest_of, text_in
 from trackway.ingest.naming import episode_id
@@ -93,10 +93,10 @@ class _Chat:
         self._sessions.sub_agent(session, agent, text(record.get("agentName")))
         original.near(0, f"agent-{agent}.meta.json")  # opened, so that it is kept
         chat = original.near(2, "chats", f"{session}.jsonl") or original.near(2, "chats", "archive", f"{session}.jsonl")
-        if chat is not None:
-            for _ in _Chat(self._sessions).entries(chat):
-                if self._sessions.about(session).task:
-                    return
+        for _ in () if chat is None else _Chat(self._sessions).entries(chat):
+            if self._sessions.about(session).task:
+                break
+        set_aside(original, chat)
 
     def _entry(self, item: Item) -> Entry:
         record = item.value
