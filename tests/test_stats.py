@@ -14,7 +14,7 @@ from trackway.read.stats import Counting, Durations
 
 def cli(*args):
     """What trackway answers."""
-    answer = CliRunner().invoke(main, args, catch_exceptions=False)
+    answer = CliRunner().invoke(main, args, catch_exceptions=False, env={"COLUMNS": "120"})
     assert answer.exit_code == 0, answer.stderr
     return answer.stdout
 

@@ -48,7 +48,7 @@ def named(number):
 def lively(draw):
     """The events of an episode in which the same few things happen again and again."""
     at = draw(st.sampled_from([0, 1_800_000_000 * SECOND]))
-    header = Header(task=draw(st.sampled_from("ab")), agent="demo", model="big", metadata={"cwd": "/work"})
+    header = Header(task=draw(st.sampled_from("ab")), agent="demo", model="big", metadata={"cwd": "/home"})
     events = [EpisodeStart(header=header, at=at)]
     for i in range(draw(st.integers(0, 6))):
         at += draw(st.integers(0, 900)) * SECOND if at else 0
@@ -117,7 +117,7 @@ def test_what_is_counted_is_what_there_is(episodes):
     assert (stats.edits, stats.outside) == (
         sum(each.cause != "external" for each in changes), sum(each.cause == "external" for each in changes),
     )  # fmt: skip
-    assert [row.path for row in stats.files] == ["/work/x.py"] * bool(changes)
+    assert [row.path for row in stats.files] == ["/home/x.py"] * bool(changes)
     per_episode = [
         Counter(signature(each.name, each.args) for each in events if isinstance(each, AssistantToolCall))
         for _, events in found
@@ -227,11 +227,11 @@ def test_what_knows_no_time_has_none():
 
 @pytest.mark.parametrize(
     ("path", "shown"),
-    [("a.py", "/work/a.py"), ("./a.py", "/work/a.py"), ("/b.py", "/b.py"), ("C:\\c.py", "C:\\c.py"), ("~/d", "~/d")],
+    [("a.py", "/home/a.py"), ("./a.py", "/home/a.py"), ("/b.py", "/b.py"), ("C:\\c.py", "C:\\c.py"), ("~/d", "~/d")],
 )
 def test_a_file_is_known_by_where_it_is(path, shown):
     """Two projects may have a file of the same name."""
-    stats = counted(FileChange(op="modify", path=path), metadata={"cwd": "/work/"})
+    stats = counted(FileChange(op="modify", path=path), metadata={"cwd": "/home/"})
 
     assert [row.path for row in stats.files] == [shown]
 
