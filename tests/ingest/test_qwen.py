@@ -135,7 +135,8 @@ def test_a_sub_agent_is_inside_its_session(tmp_path):
     """Its file begins the session as the chat does, under a writer of its own, and speaks as the agent."""
     chat = written(tmp_path, lines(*CHAT), f"chats/{ID}.jsonl")
     below = written(tmp_path, lines(*sidechain()), f"subagents/{ID}/agent-explore-1.jsonl")
-    written(tmp_path, b'{"agentId": "explore-1"}', f"subagents/{ID}/agent-explore-1.meta.json")
+    meta = json.dumps({"agentId": "explore-1", "agentType": "explore", "parentSessionId": ID}).encode()
+    assert sign(SOURCE, written(tmp_path, meta, f"subagents/{ID}/agent-explore-1.meta.json")).is_part
     own, events = only(SOURCE, chat), only(SOURCE, below)
     start = next(each for each in events if each.kind == "episode_start")
     assert start.header == own[0].header

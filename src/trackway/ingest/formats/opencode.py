@@ -82,21 +82,19 @@ def _read(original: Original) -> Iterator[Entry | Trouble]:
 
 
 def _exported(original: Original, sessions: Sessions) -> Iterator[Entry | Trouble]:
-    info: dict[str, Any] = {}
-    for part in original.members("messages"):
-        if part.key == "info":
-            info = mapping(part.value)
-            break
+    members = original.members("messages")
+    info = next((mapping(each.value) for each in members if each.key == "info"), {})
     messages = _begun(info, sessions, None)
-    for part in original.members("messages"):
-        if part.key != "messages":
-            continue
-        said = mapping(part.value)
-        if not said:
-            yield Trouble(Place(), f"message {part.number} is no object: kept with the file, and not read")
-            continue
-        parts = [each for each in listing(said.get("parts")) if isinstance(each, dict)]
-        yield from messages.entries(Message(mapping(said.get("info")), parts))
+    try:
+        for part in original.members("messages"):
+            said = mapping(part.value)
+            if part.key == "messages" and said:
+                parts = [each for each in listing(said.get("parts")) if isinstance(each, dict)]
+                yield from messages.entries(Message(mapping(said.get("info")), parts))
+            elif part.key == "messages":
+                yield Trouble(Place(), f"message {part.number} is no object: kept with the file, and not read")
+    except FileRefused as error:  # far into a large file: what came before it is sound
+        yield Trouble(Place(), str(error))
     yield from _reverted(info, messages)
 
 

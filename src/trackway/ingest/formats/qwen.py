@@ -43,6 +43,8 @@ _STATUS: Final = {"error": "error", "cancelled": "interrupted"}
 
 def _detect(head: Head) -> Sign | None:
     found = sum(_is_record(each) for each in head.objects)
+    if {"agentId", "agentType", "parentSessionId"} <= head.document.keys():
+        return Sign(0.8, "what Qwen Code says of a sub-agent: agentId and parentSessionId", is_part=True)
     if not found:
         return None
     sure = 0.95 if found * 2 >= len(head.objects) else 0.5
