@@ -1,4 +1,4 @@
-"""The plug-in points, by entry point: ``trackway.stores``, ``trackway.sources``, ``trackway.exporters``.
+"""The plug-in points, by entry point: ``trackway.stores``, ``.sources``, ``.exporters``, ``.feeds``.
 
 Nothing is looked up before it is needed, and a broken plug-in is named, not swallowed.
 """

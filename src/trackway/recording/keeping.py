@@ -11,6 +11,7 @@ from contextlib import AbstractContextManager
 from typing import Any, Final
 
 from trackway.errors import JournalRemoved, RecorderClosed, TrackwayError
+from trackway.recording.feeding import Feeding
 from trackway.recording.losses import Losses
 from trackway.schema import ids
 from trackway.schema.outside import is_thrown_in
@@ -29,6 +30,7 @@ class Keeping:
     store: Store
     clock: Callable[[], int]
     _closed: bool
+    _feeding: Feeding
     _journal: Journal
     _losses: Losses
     _sealer: Sealer
@@ -44,7 +46,7 @@ class Keeping:
                 if self._keeper is None or self._keeper_pid != os.getpid():
                     self._keeper_pid = os.getpid()
                     self._keeper = keeper = Keeper(
-                        self._journal, self._sealer, on_trouble=self._on_trouble, on_sealed=self._on_sealed,
+                        self._journal, self._sealer, on_trouble=self._on_trouble, on_sealed=self._on_kept,
                         on_restored=self._on_restored,
                     )  # fmt: skip
                     self._start(keeper)
@@ -71,6 +73,12 @@ class Keeping:
         found = restore(self._journal)
         if found is not None:
             self._on_restored(found)
+
+    def _on_kept(self, done: Sealed) -> None:
+        """The keeper has sealed: beside the agent, so whoever feeds on it may be told."""
+        self._on_sealed(done)
+        if done.events:
+            self._feeding.sealed(done.events)
 
     def _on_sealed(self, done: Sealed) -> None:
         if getattr(self.store, "replaced", False):
@@ -119,6 +127,7 @@ class Keeping:
         keeper, self._keeper = self._keeper, None
         if keeper is not None and self._keeper_pid == os.getpid():
             keeper.stop()
+        self._feeding.stop()
         if self._journal.folder is not None:
             self._let_go()
         self._losses.tell_all(self.clock())

@@ -22,6 +22,7 @@ from trackway.errors import BadSetting, EpisodeClosed, TrackwayError
 from trackway.recording import settings, settings_file
 from trackway.recording.by_id import ById
 from trackway.recording.episode import Core, Episode
+from trackway.recording.feeding import Feeding
 from trackway.recording.keeping import Keeping, said
 from trackway.recording.key import tokens_to_hide
 from trackway.recording.losses import Losses
@@ -76,6 +77,7 @@ class Recorder(Keeping, ById):
         self._starting = forks.lock_of(self, "_starting")
         self._losses = Losses(self.home)
         self._sealer = Sealer(self.home, self.store)
+        self._feeding = Feeding(self.home, self.store)
         self._numbers = itertools.count(1)
         self._tokens: Tokens | None = None
         self._redactors: dict[str, Redactor] = {}

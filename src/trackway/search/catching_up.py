@@ -16,7 +16,7 @@ from typing import Final, NamedTuple
 from trackway.errors import TrackwayError
 from trackway.schema import ids
 from trackway.schema.events import Event
-from trackway.search.index import place_of
+from trackway.search.index import engine, place_of
 from trackway.search.purging import expunge
 from trackway.search.seen import file_of, remember
 from trackway.search.state import NOTHING, Known, State, print_of
@@ -84,11 +84,13 @@ def catch_up(
     patience: float = PATIENCE,
     purge_only: bool = False,
     enough: Callable[[], bool] = lambda: False,
+    threads: int | None = None,
 ) -> Caught | None:
     """Bring the index of a store up to what is stored; None where another process is at it for longer than we wait.
 
     What is no longer stored is purged: its words are in no file of the index afterwards. ``purge_only`` does just that.
-    Once ``enough`` says so, no more is added: the next one goes on.
+    Once ``enough`` says so, no more is added: the next one goes on. ``threads`` of the engine's own: by default as many
+    as there are cores, two at most, where there is a lot to do.
     Safe beside recorders, importers, searches and others that catch up. Killed anywhere, the index is as of its last
     commit, and the next one goes on from there. Raises ``SearchUnavailable`` where it cannot be written.
     """
@@ -98,7 +100,7 @@ def catch_up(
     with holding(place, patience) as got:
         if not got:
             return None
-        with Writing(place, live.key) as writing:
+        with engine("it cannot be written to"), Writing(place, live.key, threads) as writing:
             catching = CatchingUp(live, writing, progress, enough)
             done = catching.purge() if purge_only else catching.do()
         if done.is_all and not purge_only:

@@ -23,4 +23,4 @@ def feed(home: Home, store: Store, enough: Callable[[], bool]) -> None:
     with LiveStore(home, SqliteStore(store.path)) as live:
         place = place_of(live)
         if place is not None and place.engine.is_dir():
-            catch_up(live, patience=0, enough=enough)
+            catch_up(live, patience=0, enough=enough, threads=1)

@@ -16,7 +16,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from trackway.errors import SearchUnavailable
+from trackway.errors import SearchUnavailable, TrackwayError
 from trackway.schema.canonical import hash_bytes
 from trackway.search import words
 from trackway.store import system
@@ -78,7 +78,7 @@ def engine(doing: str) -> Iterator[None]:
     """The engine is called inside: whatever it raises, a panic of its own included, is said in our words."""
     try:
         yield
-    except SearchUnavailable:
+    except TrackwayError:
         raise
     except Exception as error:
         raise unfit(f"{doing}: {_first_line(error)}") from error

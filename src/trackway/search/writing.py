@@ -86,11 +86,12 @@ def holding(place: Place, patience: float) -> Iterator[bool]:
 class Writing:
     """One writer at work. Left without a commit, nothing has happened."""
 
-    def __init__(self, place: Place, store_key: str) -> None:
+    def __init__(self, place: Place, store_key: str, threads: int | None = None) -> None:
         self.place = place
         self.store_key = store_key
         self.rebuilt: str | None = None
         self._writer: tantivy.IndexWriter | None = None
+        self._most = min(2, os.cpu_count() or 1) if threads is None else threads
         self._threads = 1
         try:
             index = opened(place)
@@ -113,7 +114,7 @@ class Writing:
 
     def expect(self, events: int) -> None:
         """About how much is to come: the engine's threads are not worth starting for a few."""
-        self._threads = 1 if events < _SMALL else min(2, os.cpu_count() or 1)
+        self._threads = 1 if events < _SMALL else self._most
 
     def _open(self) -> tantivy.IndexWriter:
         if self._writer is None:
