@@ -138,7 +138,8 @@ def test_what_a_session_says(tmp_path):
     assert (first.result.content, first.result.exit_code, first.result.is_error) == ("a.py", 1, True)
     assert (last.call.name, last.result) == ("finish", None)
     assert first.result.native.fields["entry"] == {"extras": {"command": "ls", "metadata": METADATA}}
-    assert first.call.at > 0
+    assert sorted(each.at for each in found) == [each.at for each in found]
+    assert first.call.at == of_kind(found, ModelCall)[0].at > 0
     assert max(each.turn for each in found) == 2
     assert not of_kind(found, EpisodeEnd)
 

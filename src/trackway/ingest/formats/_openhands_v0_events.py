@@ -141,7 +141,8 @@ class Events:
         call, batch, written = None, None, None
         if answer is not None:
             call = answer.id or f"model-{key}"
-            events += self._answered(call, answer, native)
+            # A response's own time is of another clock than the events', which is the machine's local one.
+            events += self._answered(call, answer._replace(at=at), native)
             written = next((each.arguments for each in answer.uses if each.id == name), None)
             count = whole(told.get("total_calls_in_response")) or len(answer.uses)
             batch = self._calls[call] if count > 1 else None

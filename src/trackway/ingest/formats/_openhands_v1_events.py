@@ -124,10 +124,8 @@ class Events:
 
     def _message(self, event: dict[str, Any], at: int, native: dict[str, Any]) -> tuple[list[Event], None]:
         message = mapping(event.get("llm_message"))
-        said = text_in(message.get("content"))
-        added = text_in(event.get("extended_content"))
-        native.pop("llm_message", None)
-        native.pop("extended_content", None)
+        said, added = text_in(message.get("content")), text_in(event.get("extended_content"))
+        _drop(native, "llm_message", "extended_content")
         rest = left(message, "role", "content", "reasoning_content", "thinking_blocks", "responses_reasoning_item")
         if not is_only_text(_plain_blocks(message.get("content"))):
             rest["content"] = message["content"]
@@ -188,8 +186,7 @@ class Events:
             events.append(Context(op="inject", text=added, at=at))
         return events, None
 
-    def _noted(self, event: dict[str, Any], at: int, native: dict[str, Any]) -> tuple[list[Event], None]:
-        del native
+    def _noted(self, event: dict[str, Any], at: int, _: dict[str, Any]) -> tuple[list[Event], None]:
         said = text(event.get("detail")) or text(event.get("error")) or text(event.get("reason"))
         return [Note(topic=text(event.get("kind")) or "event", text=said or None, at=at)], None
 
@@ -229,8 +226,7 @@ class Events:
 
     def _error(self, event: dict[str, Any], at: int, native: dict[str, Any]) -> tuple[list[Event], None]:
         _drop(native, "error", "tool_call_id")
-        said = text(event.get("error"))
-        name = _call_id(event, "action_id")
+        said, name = text(event.get("error")), _call_id(event, "action_id")
         return [ToolResult(call_id=name, content=said, is_error=True, status="error", at=at)], None
 
     def _rejected(self, event: dict[str, Any], at: int, native: dict[str, Any]) -> tuple[list[Event], None]:
