@@ -15,6 +15,7 @@ import msgspec
 
 _STEP: Final = math.log(1.05)
 _LEAST: Final = 1e-3
+_LITTLE: Final = sys.byteorder == "little"
 _NS: Final = 1_000_000
 
 
@@ -61,9 +62,11 @@ class Durations:
 
     def join(self, sizes: Sizes) -> None:
         """Count what was kept of others."""
+        if not sizes.steps:
+            return
         self._total += sizes.total
         self._least, self._most = min(self._least, sizes.least), max(self._most, sizes.most)
-        self._steps.frombytes(_in_order(sizes.steps))
+        self._steps.frombytes(sizes.steps if _LITTLE else _in_order(sizes.steps))
 
     def sizes(self) -> Sizes:
         """What there is to keep."""
@@ -88,7 +91,7 @@ class Durations:
 
 def _in_order(steps: bytes) -> bytes:
     """The numbers little-endian, from or to this machine's order."""
-    if sys.byteorder == "little":
+    if _LITTLE:
         return steps
     turned = array("h", steps)
     turned.byteswap()
