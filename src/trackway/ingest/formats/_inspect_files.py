@@ -17,7 +17,7 @@ from typing import Any, Final, NamedTuple
 
 from trackway.ingest.archives import RATIO, SMALL
 from trackway.ingest.decoding import value_of
-from trackway.ingest.formats._inspect_zip import MemberRefused, blocks_of
+from trackway.ingest.formats._inspect_zip import blocks_of
 from trackway.ingest.formats._rows import elements, part_of
 from trackway.ingest.json_parts import parts
 from trackway.ingest.original import LONGEST, Original
@@ -30,7 +30,7 @@ _POOLS: Final = 256 << 20
 """Bytes of a sample's messages, calls and attachments that are held at once."""
 _SPLIT: Final = frozenset(("events", "messages"))
 BROKEN: Final = (
-    MemberRefused, ValueError, OSError, EOFError, RecursionError, NotImplementedError, RuntimeError,
+    ValueError, OSError, EOFError, RecursionError, NotImplementedError, RuntimeError,
     zipfile.BadZipFile, zlib.error,
 )  # fmt: skip
 
@@ -161,7 +161,7 @@ class _Zipped:
 
     def _value(self, name: str) -> Any:  # noqa: ANN401  a JSON value is anything
         if self._names[name].file_size > LONGEST:
-            raise MemberRefused(f"{name} is of more than {LONGEST >> 20} MB")
+            raise ValueError(f"{name} is of more than {LONGEST >> 20} MB")
         return value_of(b"".join(self._blocks(name)))
 
     def _one(self, name: str, info: zipfile.ZipInfo) -> Sample | Trouble:
@@ -191,7 +191,7 @@ class _Zipped:
             fields["metadata"] = self._value(f"{prefix}/metadata.json")
         held = [self._chunks(prefix, key) for key in ("messages", "calls", "attachments")]
         if sum(self._names[name].file_size for names in held for name in names) > _POOLS:
-            raise MemberRefused(f"its messages are of more than {_POOLS >> 20} MB")
+            raise ValueError(f"its messages are of more than {_POOLS >> 20} MB")
         pool, calls, attachments = ([one for name in names for one in _list(self._value(name))] for names in held)
         refs = fields.pop("message_refs", None)
         return Sample(

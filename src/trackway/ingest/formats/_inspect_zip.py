@@ -16,16 +16,12 @@ _LOCAL: Final = struct.Struct("<4s22xHH")
 _METHODS: Final = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED, _ZSTD)
 
 
-class MemberRefused(Exception):
-    """A member that cannot be read, and why."""
-
-
 def blocks_of(path: Path, archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> Iterator[bytes]:
-    """What a member holds; never more than it says, and raises where it is not what its checksum says."""
+    """What a member holds, never more than it says; raises ``ValueError`` where it cannot be read or believed."""
     if member.flag_bits & _ENCRYPTED:
-        raise MemberRefused("it is encrypted")
+        raise ValueError("it is encrypted")
     if member.compress_type not in _METHODS:
-        raise MemberRefused(f"it is compressed by method {member.compress_type}, which is not read")
+        raise ValueError(f"it is compressed by method {member.compress_type}, which is not read")
     if member.compress_type != _ZSTD:
         with archive.open(member) as file:
             while block := file.read(_PIECE):
@@ -35,11 +31,11 @@ def blocks_of(path: Path, archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> 
     for block in _unzstd(path, member):
         size += len(block)
         if size > member.file_size:
-            raise MemberRefused("it is larger than it says")
+            raise ValueError("it is larger than it says")
         checksum = zlib.crc32(block, checksum)
         yield block
     if checksum != member.CRC:
-        raise MemberRefused("it is not what its checksum says")
+        raise ValueError("it is not what its checksum says")
 
 
 class _Stored:
@@ -52,7 +48,7 @@ class _Stored:
         header = file.read(_LOCAL.size)
         magic, name, extra = _LOCAL.unpack(header) if len(header) == _LOCAL.size else (b"", 0, 0)
         if magic != b"PK\x03\x04":
-            raise MemberRefused("it is not where the list of members says")
+            raise ValueError("it is not where the list of members says")
         file.seek(name + extra, 1)
 
     def read(self, size: int = -1) -> bytes:
@@ -73,4 +69,4 @@ def _unzstd(path: Path, member: zipfile.ZipInfo) -> Iterator[bytes]:
                 while block := stream.read(_PIECE):
                     yield block
     except zstandard.ZstdError as error:
-        raise MemberRefused(str(error)) from error
+        raise ValueError(str(error)) from error
