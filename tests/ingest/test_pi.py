@@ -272,6 +272,13 @@ def test_a_fork_names_the_session_it_came_from(tmp_path):
         assert events[0].header.parent.episode == "d97339c6-6c10-4827-846b-9ff1d9c3dc37"
 
 
+def test_what_a_fork_copied_says_that_it_was_counted_elsewhere(tmp_path):
+    """Entries that are older than the session are copies: nothing says so but their times, so they count, marked."""
+    head = HEAD | {"timestamp": at(6)[0], "parentSession": "/x/2026_d97339c6-6c10-4827-846b-9ff1d9c3dc37.jsonl"}
+    events = only(SOURCE, written(tmp_path, lines(head, *SESSION[1:9])))
+    assert [each.usage_from for each in of_kind(events, ModelResult)] == ["copied", "provider", "provider"]
+
+
 def stream():
     """The same first messages as ``pi --mode json`` prints them."""
     said = [each["message"] for each in SESSION if each.get("type") == "message"][:4]
@@ -378,4 +385,3 @@ def test_real_files_are_counted_alike(path):
     spent = [tokens_of(each.usage) for each in of_kind(events, ModelResult)]
     assert float(sum(each.cost for each in spent)) == pytest.approx(cost)
     assert sum(each.output for each in spent) == sum(m["usage"]["output"] for m in said if m["role"] == "assistant")
-    assert len(of_kind(events, Note)) == sum(each["type"].endswith("_change") for each in rows)

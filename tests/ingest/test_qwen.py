@@ -155,6 +155,10 @@ def test_a_fork_and_a_sub_session_name_where_they_come_from(tmp_path):
     ):
         rows = [record("a", None, "system", **fields), *CHAT[1:3]]
         assert only(SOURCE, written(tmp_path, lines(*rows)))[0].header.parent.episode == other
+    copied = [each | {"forkedFrom": {"sessionId": other}} for each in CHAT[:6]]
+    events = only(SOURCE, written(tmp_path, lines(*copied, *CHAT[6:])))
+    assert of_kind(events, ModelCall) == []  # it was paid for there
+    assert counted(events)["pairs"] == 2
 
 
 def test_it_is_told_from_claude_code_and_others(tmp_path):

@@ -105,7 +105,10 @@ class _Reading:
         messages, about = self._in.messages, self._in.about
         kind = text(entry.get("type"))
         if kind in ("message", "message_end") and isinstance(entry.get("message"), dict):
-            said = messages.said(entry["message"], key, at or at_of(entry["message"].get("timestamp")))
+            at = at or at_of(entry["message"].get("timestamp"))
+            # A fork begins with copies of what it was forked from: they are older than it is.
+            is_copied = about.parent is not None and 0 < at < about.at
+            said = messages.said(entry["message"], key, at, is_copied=is_copied)
             beside = rest_of(entry, *_BASE, "message")
             return said._replace(native={**(said.native or {}), "entry": beside}) if beside else said
         read = _KINDS.get(kind)

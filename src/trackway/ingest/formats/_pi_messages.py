@@ -9,6 +9,8 @@ import re
 from collections.abc import Iterator
 from typing import Any, Final, NamedTuple
 
+from msgspec.structs import replace
+
 from trackway.ingest.formats._agent_edits import Edits
 from trackway.ingest.formats._agents import is_placeholder, listing, mapping, milliseconds, text, whole
 from trackway.ingest.making import args_of, at_of, is_only_text, rest_of, text_in
@@ -73,13 +75,14 @@ class Messages:
         self._edits = Edits()
         self._replies = 0
 
-    def said(self, message: dict[str, Any], key: str, at: int) -> Said:
-        """The events of a message, written at ``at``."""
+    def said(self, message: dict[str, Any], key: str, at: int, *, is_copied: bool = False) -> Said:
+        """The events of a message, written at ``at``; what was copied was paid for in another session."""
         role = message.get("role")
         read = _ROLES.get(role) if isinstance(role, str) else None
         if read is None:
             return Said([Note(topic=f"message {text(role)}".rstrip(), at=at)], message)
-        return read(self, message, key, at)
+        said = read(self, message, key, at)
+        return said._replace(events=[_copied(each) for each in said.events]) if is_copied else said
 
     def _user(self, message: dict[str, Any], _key: str, at: int) -> Said:
         event = User(content=text_in(message.get("content")), at=at)
@@ -168,6 +171,13 @@ _ROLES: Final = {
     "toolResult": Messages._result, "bashExecution": Messages._shell, "custom": Messages._custom,  # noqa: SLF001
     "hookMessage": Messages._custom, "branchSummary": Messages._summary, "compactionSummary": Messages._summary,  # noqa: SLF001
 }  # fmt: skip
+
+
+def _copied(event: Event) -> Event:
+    """The event; a usage that was counted in another session first says so."""
+    if isinstance(event, ModelResult) and event.usage_from == "provider":
+        return replace(event, usage_from="copied")
+    return event
 
 
 def spent(call: str, usage: dict[str, Any], model: str | None, at: int) -> Iterator[Event]:

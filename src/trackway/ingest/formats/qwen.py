@@ -145,17 +145,20 @@ class _Chat:
         # A sub-agent's answer is written as one record for its words and one for each call, up to what comes back.
         call = uuid if agent is None else self._open.setdefault(agent, uuid)
         model = text(record.get("model")) or None
-        events = list(self._calls.begin(call, model, at, agent))
+        is_copied = isinstance(record.get("forkedFrom"), dict)  # then it was paid for in the other session
+        events = [] if is_copied else list(self._calls.begin(call, model, at, agent))
         parts = listing(mapping(record.get("message")).get("parts"))
         self._replies += 1
         several = sum("functionCall" in mapping(each) for each in parts) > 1
         for part in parts:
-            events += self._part(mapping(part), call, at, agent=agent, batch=self._replies if several else None)
-        events += self._calls.result(call, record.get("usageMetadata"), None, at, agent, model=model)
+            batch = self._replies if several else None
+            events += self._part(mapping(part), None if is_copied else call, at, agent=agent, batch=batch)
+        if not is_copied:
+            events += self._calls.result(call, record.get("usageMetadata"), None, at, agent, model=model)
         return events or [Note(topic="assistant", at=at, agent=agent)]
 
     def _part(
-        self, part: dict[str, Any], call: str, at: int, *, agent: str | None, batch: int | None
+        self, part: dict[str, Any], call: str | None, at: int, *, agent: str | None, batch: int | None
     ) -> Iterator[Event]:
         said, asked = part.get("text"), part.get("functionCall")
         if isinstance(said, str) and part.get("thought") is True:
@@ -245,7 +248,7 @@ def _agent(record: dict[str, Any]) -> str | None:
 
 def _native(record: dict[str, Any]) -> dict[str, Any]:
     """The record, without what its events say in whole."""
-    kept = rest_of(record, "message", "usageMetadata") or {}
+    kept = rest_of(record, "message", "" if "forkedFrom" in record else "usageMetadata") or {}
     if record.get("type") == "tool_result":
         about = rest_of(mapping(record.get("toolCallResult")), "resultDisplay", "callId")
         kept = {**(rest_of(kept, "toolCallResult") or {}), **({"toolCallResult": about} if about else {})}
