@@ -11,12 +11,11 @@ from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
 from trackway.ingest.formats._agents import About, is_placeholder, listing, mapping, text
+from trackway.ingest.formats._gemini_parts import content_of, parts_of, thoughts_of
 from trackway.ingest.formats._gemini_results import Edits, found_in, result_of
 from trackway.ingest.making import Keys, args_of, at_of, digest_of, rest_of
 from trackway.ingest.source import Entry, Place
 from trackway.schema.events import (
-    AssistantText,
-    AssistantThinking,
     AssistantToolCall,
     Context,
     Event,
@@ -122,7 +121,7 @@ class Chat:
             yield entry
 
     def _told(self, named: str, message: dict[str, Any], content: Any, at: int) -> Iterator[Entry]:  # noqa: ANN401
-        parts = _parts(content)
+        parts = parts_of(content)
         for part in parts:
             if isinstance(part.get("functionResponse"), dict):
                 yield from self._result_part(named, part["functionResponse"], at)
@@ -148,7 +147,7 @@ class Chat:
     def _shown(self, named: str, message: dict[str, Any], content: Any, at: int) -> Iterator[Entry]:  # noqa: ANN401
         """What people were shown: no part of the conversation."""
         kind = text(message.get("type")) or text(message.get("role")) or "message"
-        said = "".join(text(each.get("text")) for each in _parts(content))
+        said = "".join(text(each.get("text")) for each in parts_of(content))
         native = rest_of(message, "id", "timestamp", "type", *(["content"] if isinstance(content, str) else []))
         yield from self._part(named, kind, said, [Note(topic=kind, text=said or None, at=at)], at=at, native=native)
 
@@ -156,37 +155,18 @@ class Chat:
         model = text(message.get("model")) or None
         self.about.model = self.about.model or model
         thoughts = [mapping(each) for each in listing(message.get("thoughts"))]
-        first = next((found for each in thoughts if (found := at_of(each.get("timestamp")))), at)
-        if "call" not in self._said[named]:
-            native = rest_of(message, *_MESSAGE)
+        pieces = [*thoughts_of(named, thoughts, at), *content_of(named, content, at)]
+        if "call" in self._said[named]:
+            for part, words, event, native in pieces:
+                yield from self._part(named, part, words, [event], at=at, native=native)
+        else:  # what a message begins with is written at once
+            first = next((found for each in thoughts if (found := at_of(each.get("timestamp")))), at)
+            self._said[named] |= {"call": "", **{part: words for part, words, _, _ in pieces}}
+            left = (rest_of(message, *_MESSAGE) or {}) | {part: native for part, _, _, native in pieces if native}
             call = ModelCall(id=named, model=model, at=min(first, at) or at)
-            yield from self._part(named, "call", "", [call], at=at, native=native)
-        yield from self._thoughts(named, thoughts, at)
-        yield from self._content(named, content, at)
+            yield self._entry(named, "call", [call, *(event for _, _, event, _ in pieces)], left or None)
         yield from self._tokens(named, message.get("tokens"), model, at)
         yield from self._calls(named, message, content, at)
-
-    def _thoughts(self, named: str, thoughts: Sequence[dict[str, Any]], at: int) -> Iterator[Entry]:
-        for i, each in enumerate(thoughts):
-            said = "\n".join(word for word in (text(each.get("subject")), text(each.get("description"))) if word)
-            event = AssistantThinking(content=said, call=named, at=at_of(each.get("timestamp")) or at)
-            native = rest_of(each, "subject", "description", "timestamp")
-            yield from self._part(named, f"thought-{i}", said, [event], at=at, native=native)
-
-    def _content(self, named: str, content: Any, at: int) -> Iterator[Entry]:  # noqa: ANN401
-        parts = _parts(content)
-        spoken = [each for each in parts if isinstance(each.get("text"), str)]
-        for i, each in enumerate(each for each in spoken if each.get("thought") is True):
-            event = AssistantThinking(content=each["text"], state=rest_of(each, "text", "thought"), call=named, at=at)
-            yield from self._part(named, f"thinking-{i}", each["text"], [event], at=at)
-        said = "".join(each["text"] for each in spoken if each.get("thought") is not True)
-        left = [each for each in parts if each.keys() != {"text"} and each.get("thought") is not True]
-        native = {"content": left} if left else None
-        if said or (left and any("functionCall" not in each for each in left)):
-            events: list[Event] = (
-                [AssistantText(content=said, call=named, at=at)] if said else [Note(topic="content", at=at)]
-            )
-            yield from self._part(named, "text", said, events, at=at, native=native)
 
     def _tokens(self, named: str, tokens: Any, model: str | None, at: int) -> Iterator[Entry]:  # noqa: ANN401
         if not isinstance(tokens, dict):
@@ -200,7 +180,8 @@ class Chat:
     def _calls(self, named: str, message: dict[str, Any], content: Any, at: int) -> Iterator[Entry]:  # noqa: ANN401
         calls = [mapping(each) for each in listing(message.get("toolCalls"))]
         known = {text(each.get("id")) for each in calls}
-        asked = [each["functionCall"] for each in _parts(content) if isinstance(each.get("functionCall"), dict)]
+        parts = [each for each in parts_of(content) if isinstance(each.get("functionCall"), dict)]
+        asked = [{**(rest_of(each, "functionCall") or {}), **each["functionCall"]} for each in parts]
         calls += [each for each in asked if not text(each.get("id")) or text(each.get("id")) not in known]
         self._batches += len(calls) > 1
         batch = self._batches if len(calls) > 1 else None
@@ -261,17 +242,6 @@ class Chat:
         contents: Sequence[bytes] = (),
     ) -> Entry:  # fmt: skip
         return Entry(self.session, self._keys.of(f"{named}:{part}"), events, self.place, None, native, contents)
-
-
-def _parts(content: Any) -> list[dict[str, Any]]:  # noqa: ANN401  a text, a part, or a list of either
-    if isinstance(content, str):
-        return [{"text": content}] if content else []
-    if isinstance(content, dict):
-        return [content]
-    found: list[dict[str, Any]] = []
-    for each in listing(content):
-        found += [{"text": each}] if isinstance(each, str) else [each] if isinstance(each, dict) else []
-    return found
 
 
 def _display(call: dict[str, Any], *, has_contents: bool) -> dict[str, Any]:
