@@ -9,6 +9,7 @@ from tests.ingest.agent_checks import check_mutations, lines, of_kind, only, rea
 from tests.ingest.corpus import files
 from tests.ingest.swe_cases import check_growth, check_parts, document
 from trackway.errors import FileRefused
+from trackway.ingest.formats import _documents
 from trackway.ingest.formats.atif import SOURCE
 from trackway.read.pairs import pairs
 from trackway.read.tokens import tokens_of
@@ -256,6 +257,17 @@ def test_a_large_document_says_the_same(tmp_path, monkeypatch):
     """Read part by part, a document says what it says read at once."""
     inner = trajectory([{"step_id": 1, "source": "user", "message": "Count"}], trajectory_id="t-9")
     check_parts(SOURCE, document(tmp_path, trajectory(subagent_trajectories=[inner]), indent=1), monkeypatch)
+
+
+def test_a_large_document_with_a_broken_part(tmp_path, monkeypatch):
+    """What is no JSON in the middle of one is trouble; cut off, the document is refused before anything is said."""
+    monkeypatch.setattr(_documents, "_WHOLE", 0)
+    body = json.dumps(trajectory()).replace('"Hurry up."', "hurry up")
+    path = written(tmp_path, body.encode())
+    assert [each.reason for each in troubles(SOURCE, path)] == ["step 5 is no object"]
+    assert of_kind(only(SOURCE, path), AssistantText)[-1].content == "It floats."
+    with pytest.raises(FileRefused, match="cut off"):
+        read(SOURCE, written(tmp_path, body[:-20].encode()))
 
 
 def test_a_document_a_line(tmp_path):

@@ -44,7 +44,7 @@ def _read(original: Original) -> Iterator[Entry | Trouble]:
     if len(lines) == 2 and (lines[0][1] or b"").rstrip().endswith(b"}") and lines[0][1] != b"}":
         yield from _rows(original)
         return
-    document = Document(original, *_LISTS)
+    document = Document(original, "steps", hold=("subagent_trajectories",))
     steps = document.each("steps")
     first = list(itertools.islice(steps, 1))
     if not first:

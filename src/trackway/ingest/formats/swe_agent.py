@@ -51,7 +51,7 @@ def _sign(document: dict[str, Any]) -> Sign | None:
 
 
 def _read(original: Original) -> Iterator[Entry | Trouble]:
-    document = Document(original, *_LISTS)
+    document = Document(original, "trajectory", "attempts", hold=("history",))
     first = list(itertools.islice(document.each("attempts"), 1))
     if first:
         yield from _attempts(original, document)
