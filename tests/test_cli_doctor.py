@@ -10,6 +10,7 @@ from click.testing import CliRunner
 
 from trackway.cli import main
 from trackway.recording.recorder import Recorder
+from trackway.schema.version import STORE
 
 DIES = """
 import os, signal, sys
@@ -66,7 +67,7 @@ def test_all_is_well(sound):
     found = findings(code=0)
     assert found["note"] == found["problem"] == []
     said = "\n".join(found["ok"])
-    for wanted in ("Python 3", "msgspec", "SQLite", "format 3, 1 episode, 2 events", "no journals"):
+    for wanted in ("Python 3", "msgspec", "SQLite", f"format {STORE}, 1 episode, 2 events", "no journals"):
         assert wanted in said
     answer = doctor()
     assert answer.exit_code == 0

@@ -17,6 +17,7 @@ from tests.test_cli_doctor import findings
 from trackway.cli import main
 from trackway.errors import StoreDamaged
 from trackway.recording.recorder import Recorder
+from trackway.schema.version import STORE
 from trackway.store.sqlite import SqliteStore
 
 DIES = """
@@ -88,18 +89,18 @@ def test_a_flipped_bit_in_the_schema_is_damage(recorded, byte):
     assert "--store" not in problem
 
 
-@pytest.mark.parametrize("number", [2, 1, 0])
+@pytest.mark.parametrize("number", [3, 2, 1, 0])
 def test_a_flipped_bit_in_the_number_of_the_format_is_damage(recorded, number):
     """A store is never read, changed or called empty by a number that its tables belie; putting it back helps."""
     change(recorded, f"PRAGMA user_version={number}")
 
     answer = ask("ls")
-    assert (answer.exit_code, "its tables are those of format 3" in answer.stderr) == (1, True), answer.output
-    [problem] = [each for each in findings(code=1)["problem"] if "its tables are those of format 3" in each]
-    assert "PRAGMA user_version=3" in problem
+    assert (answer.exit_code, f"its tables are those of format {STORE}" in answer.stderr) == (1, True), answer.output
+    [problem] = [each for each in findings(code=1)["problem"] if f"its tables are those of format {STORE}" in each]
+    assert f"PRAGMA user_version={STORE}" in problem
     with pytest.raises(StoreDamaged), SqliteStore(recorded / "store.db").changing():
         pass
-    change(recorded, "PRAGMA user_version=3")
+    change(recorded, f"PRAGMA user_version={STORE}")
     assert findings(code=0)["problem"] == []
 
 

@@ -115,8 +115,8 @@ def clip(text: str, *, lines: int = _LINES, chars: int = _CHARS) -> Clipped:
 
 
 def moment(at: int | None, *, utc: bool) -> str:
-    """An instant to the second, local or UTC; 0 is a time that an imported file did not tell."""
-    if not at:
+    """An instant to the second, local or UTC."""
+    if at is None:
         return "-"
     try:
         there = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(seconds=at // _NS)
@@ -148,8 +148,8 @@ def duration(ns: float | None) -> str:
 
 
 def age(at: int | None, now: int) -> str:
-    """How long ago, in one unit; what a wrong clock put into the future says so. 0 is a time nobody told."""
-    if not at:
+    """How long ago, in one unit; what a wrong clock put into the future says so."""
+    if at is None:
         return "-"
     ahead, seconds = at > now + 60 * _NS, abs(now - at) // _NS
     if seconds < 5 or (at > now and not ahead):

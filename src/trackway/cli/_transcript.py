@@ -141,7 +141,9 @@ class Transcript:
         words = [event.agent] if event.agent else []
         words += [f"turn {event.turn}"] if event.turn else []
         yield Line((), gutter=0)
-        yield Line((Span(f"── {' · '.join(words)} · {moment(event.at, utc=self._utc)} ──", "rule"),), gutter=0)
+        is_told = event.at or not ids.is_imported(event.writer)
+        words += [moment(event.at, utc=self._utc)] if is_told else []
+        yield Line((Span(f"── {' · '.join(words)} ──", "rule"),), gutter=0)
 
     def _block(self, text: str, label: str, style: str = "dim", text_style: str = "") -> Iterator[Line]:
         return block(text, full=self._full, label=label, style=style, text_style=text_style)

@@ -24,6 +24,7 @@ from trackway.schema.events import (
     ToolResult,
     Unknown,
 )
+from trackway.schema.ids import is_imported
 
 
 class Relation(msgspec.Struct, frozen=True):
@@ -108,7 +109,8 @@ class Fold:
             self.fields[name] = getattr(header, name)
         self.fields["model"] = header.model or self.fields.get("model") or self.was.model
         self.tags.update(dict.fromkeys(header.tags))
-        self.fields["started_at"] = event.at or None  # an imported file may not tell
+        is_told = event.at or not is_imported(event.writer)  # a file may not tell when; a clock may say 1970
+        self.fields["started_at"] = event.at if is_told else None
 
     def _end(self, event: EpisodeEnd) -> None:
         lost = self.fields.get("lost", self.was.lost) + event.lost

@@ -68,8 +68,10 @@ class Criteria(msgspec.Struct, frozen=True, kw_only=True):
         if not limits.is_limit:
             return True
         too_many = limits.max_episodes is not None and place >= limits.max_episodes
-        # One whose time nobody knows, as of an imported file that tells none, is not old.
-        return too_many or (limits.age is not None and 0 < _last_heard(summary) < now - limits.age)
+        heard = _last_heard(summary)
+        if summary.started_at is None and not heard:  # nobody knows when, as of an imported file that does not tell
+            return too_many
+        return too_many or (limits.age is not None and heard < now - limits.age)
 
     def described(self) -> dict[str, Any]:
         """As a receipt says it: what was asked for, defaults left out."""
