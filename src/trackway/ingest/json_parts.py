@@ -11,11 +11,13 @@ from typing import Final
 
 from trackway.ingest.decoding import value_of
 
-_OUTSIDE: Final = re.compile(rb'["{}\[\],:]')
-_INSIDE: Final = re.compile(rb'["\\]')
+_STRING: Final = rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"'
+_ANY: Final = re.compile(rb'(?:[^"{}\[\],:]++|' + _STRING + rb")*+([{}\[\],:])", re.DOTALL)
+_DEEP: Final = re.compile(rb'(?:[^"{}\[\]]++|' + _STRING + rb")*+([{}\[\]])", re.DOTALL)
+"""Up to the next character that structure is made of, strings passed by whole; inside a value only brackets matter."""
 _OPEN: Final = frozenset(b"{[")
 _CLOSE: Final = frozenset(b"}]")
-_QUOTE, _BACKSLASH, _COMMA, _COLON = b'"'[0], b"\\"[0], b","[0], b":"[0]
+_COMMA, _COLON = b","[0], b":"[0]
 
 
 class _Scan:
@@ -24,44 +26,47 @@ class _Scan:
     def __init__(self, blocks: Iterator[bytes], longest: int) -> None:
         self._blocks = blocks
         self._longest = longest
-        self.buffer = b""
-        self.at = 0
-        self._inside = False
+        self._buffer = b""
+        self._start = self._at = 0
 
-    def mark(self) -> int | None:
-        """The next character that structure is made of, strings passed by; None at the end."""
-        while True:
-            found = (_INSIDE if self._inside else _OUTSIDE).search(self.buffer, self.at)
-            if found is None:
-                self.at = len(self.buffer)
-            else:
-                char = self.buffer[found.start()]
-                if char == _BACKSLASH:
-                    self.at = found.start() + 2
-                    if self.at <= len(self.buffer):
-                        continue
-                    self.at = found.start()  # its other half comes with the next block
-                else:
-                    self.at = found.end()
-                    if char != _QUOTE:
-                        return char
-                    self._inside = not self._inside
-                    continue
+    def mark(self, depth: int = 0) -> int | None:
+        """The next character that structure is made of, in a value that is so deep; None at the end."""
+        wanted = _DEEP if depth else _ANY
+        while (found := wanted.match(self._buffer, self._at)) is None:
             if not self._more():
                 return None
+        self._at = found.end()
+        return self._buffer[self._at - 1]
 
     def _more(self) -> bool:
-        if len(self.buffer) > self._longest:
+        """Twice as much of what is not passed yet: it is looked at again from where it begins."""
+        rest = self._buffer[self._start :]
+        self._at, self._start = self._at - self._start, 0
+        if len(rest) > self._longest:
             raise ValueError(f"a part of more than {self._longest >> 20} MB")
-        block = next(self._blocks, b"")
-        self.buffer += block
-        return bool(block)
+        found = [rest]
+        size, wanted = 0, max(1, len(rest) - self._at)
+        while size < wanted and (block := next(self._blocks, b"")):
+            found.append(block)
+            size += len(block)
+        self._buffer = b"".join(found)
+        return size > 0
 
     def take(self) -> bytes:
         """What was passed since the last time, without the mark itself."""
-        taken, self.buffer = self.buffer[: self.at - 1], self.buffer[self.at :]
-        self.at = 0
+        taken = self._buffer[self._start : self._at - 1]
+        self._start = self._at
         return taken
+
+    def next_is(self, char: bytes) -> bool:
+        """Whether the next character that is no space is this one."""
+        while (found := _SPACE.match(self._buffer, self._at)) is None or found.end() == len(self._buffer):
+            if not self._more():
+                return False
+        return self._buffer[found.end() : found.end() + 1] == char
+
+
+_SPACE: Final = re.compile(rb"\s*+")
 
 
 def parts(blocks: Iterator[bytes], split: frozenset[str], longest: int) -> Iterator[tuple[str, int | None, bytes]]:
@@ -86,7 +91,7 @@ def parts(blocks: Iterator[bytes], split: frozenset[str], longest: int) -> Itera
         if mark != _COLON:
             raise ValueError("cut off in the middle of a value")
         key = str(value_of(scan.take()))
-        if key in split and _peek(scan) == b"[":
+        if key in split and scan.next_is(b"["):
             scan.mark()
             scan.take()
             yield from ((key, i, raw) for i, raw in enumerate(_elements(scan)))
@@ -97,13 +102,6 @@ def parts(blocks: Iterator[bytes], split: frozenset[str], longest: int) -> Itera
             yield key, None, raw
     if end not in _CLOSE:
         raise ValueError("cut off in the middle of a value")
-
-
-def _peek(scan: _Scan) -> bytes:
-    while not scan.buffer[scan.at :].strip():
-        if not scan._more():  # noqa: SLF001  the two are one
-            return b""
-    return scan.buffer[scan.at :].lstrip()[:1]
 
 
 def _elements(scan: _Scan) -> Iterator[bytes]:
@@ -120,7 +118,7 @@ def _elements(scan: _Scan) -> Iterator[bytes]:
 def _value(scan: _Scan) -> tuple[bytes, int | None]:
     """The bytes of one value, and the mark behind it."""
     depth = 0
-    while (mark := scan.mark()) is not None:
+    while (mark := scan.mark(depth)) is not None:
         if mark in _OPEN:
             depth += 1
         elif mark in _CLOSE:

@@ -112,6 +112,18 @@ def _whole_ones(original: Original, split: tuple[str, ...], refused: FileRefused
     yield Trouble(Place(), f"{refused.message}; what stands before that was read")
 
 
+def beside(original: Original, *split: str) -> dict[str, Any]:
+    """The members of a document that stand beside its long lists, which are passed by unread."""
+    found: dict[str, Any] = {}
+    try:
+        for key, number, raw in parts(original.blocks(), frozenset(split), LONGEST):
+            if number is None:
+                found[key] = value_of(raw)
+    except (ValueError, RecursionError):
+        pass  # who reads the lists says so
+    return found
+
+
 def name_of(value: Any) -> str:  # noqa: ANN401  a JSON value is anything
     """A short name of a value by its content, whatever the order of its keys."""
     try:

@@ -102,11 +102,7 @@ def _document(original: Original) -> Iterator[Entry | Trouble]:
         fields = {name: each for name, each in value.items() if name != key}
         yield from _one(fields, ((Place(), each) for each in value[key]))
         return
-    fields = {}
-    for part in _rows.elements(original, *MESSAGES):
-        if not isinstance(part, Trouble) and part.number is None:
-            fields[part.key] = part.value
-    yield from _one(fields, _streamed(original))
+    yield from _one(_rows.beside(original, *MESSAGES), _streamed(original))
 
 
 def _streamed(original: Original) -> Iterator[tuple[Place, Any] | Trouble]:
