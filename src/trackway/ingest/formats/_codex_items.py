@@ -39,6 +39,7 @@ _STARTS: Final = (
     "warning: apply_patch was requested via", "warning: your account was flagged",
 )  # fmt: skip
 _THOUGHT: Final = frozenset({"type", "summary", "content", "internal_chat_message_metadata_passthrough"})
+_PLAIN: Final = {"type", "text"}
 _CALL: Final = frozenset({"type", "name", "arguments", "input", "call_id"})
 _META: Final = "internal_chat_message_metadata_passthrough"
 
@@ -124,7 +125,9 @@ def is_harness(said: str) -> bool:
 
 
 def _answer(thread: Thread, payload: dict[str, Any], blocks: list[Any]) -> list[Entry]:
-    texts = tuple(_text(each) for each in blocks if _has_text(each))
+    only = blocks[0] if len(blocks) == 1 else None
+    is_plain = isinstance(only, dict) and only.keys() == _PLAIN and isinstance(only["text"], str)
+    texts = (only["text"],) if is_plain and only else tuple(_text(each) for each in blocks if _has_text(each))
     thread.twins.item(AGENT, texts)
     entries = thread.settle()
     events = thread.model_says()
@@ -134,7 +137,7 @@ def _answer(thread: Thread, payload: dict[str, Any], blocks: list[Any]) -> list[
     else:
         thread.last_text = texts[-1]
     native = rest_of(payload, "type", "role", "content", "message")
-    if not is_only_text(blocks):
+    if not is_plain and not is_only_text(blocks):
         native = {**(native or {}), "content": payload.get("content")}
     entries.append(thread.entry("message:assistant", thread.named("".join(texts)), events, native=native))
     return entries

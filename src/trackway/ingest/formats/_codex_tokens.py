@@ -76,13 +76,10 @@ def _added(before: dict[str, Any] | None, total: dict[str, Any] | None, last: di
     """What the last call used: as it is told, unless totals that only grew say something else."""
     if before is None or total is None:
         return last if last is not None else dict(total or {})
-    added = {name: _less(count, before.get(name)) for name, count in total.items()}
-    grown = all(each is not None and each >= 0 for each in added.values())
+    try:
+        added = {name: count - before.get(name, 0) for name, count in total.items()}
+        grown = min(added.values(), default=-1) >= 0
+    except TypeError:  # no counts, some of them
+        return last if last is not None else dict(total)
     # A thread resumed by an old client counts from nothing again: then what is told of the call itself holds.
     return added if grown and added != last else (last if last is not None else dict(total))
-
-
-def _less(count: Any, before: Any) -> int | None:  # noqa: ANN401  whatever stands where a count should
-    if not isinstance(count, int) or isinstance(count, bool):
-        return None
-    return count - before if isinstance(before, int) else count
