@@ -75,15 +75,9 @@ def _is_one(original: Original) -> bool:
     """Whether a file is one object: over many lines, or on one without an end, as nobody writes lines."""
     if _rows.is_spread(original):
         return True
-    lines = original.lines()
-    place, line = next(lines, (Place(), b""))
-    if line is None:
-        return next(lines, None) is None
-    return place.offset == 0 and len(line) == original.size and _ends_as_document(original)
-
-
-def _ends_as_document(original: Original) -> bool:
-    return not original.name.lower().endswith((".jsonl", ".ndjson"))
+    if original.name.lower().endswith((".jsonl", ".ndjson")):
+        return False
+    return not any(b"\n" in block for block in original.blocks())
 
 
 # --- one episode --------------------------------------------------------------------------------------------------
