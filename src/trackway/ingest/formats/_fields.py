@@ -68,12 +68,15 @@ def task_in(prompt: str, template: str = "") -> str:
     >>> task_in("<pr_description>\nConsider the following PR description:\nIt fails.\n</pr_description>")
     'It fails.'
     >>> task_in("Solve this now: mend it. Go.", "Solve this now: {{task}}. Go.")
-    'mend it. Go.'
+    'mend it'
     """
-    before = template.partition("{{task}}")[0] if "{{task}}" in template else ""
+    before, mark, after = template.partition("{{task}}")
     rest = prompt
-    if before and prompt.startswith(before):
+    if mark and before and prompt.startswith(before):
         rest = prompt[len(before) :]
+        behind = after.partition("{")[0]
+        if len(behind.strip()) > 1 and behind in rest:
+            rest = rest[: rest.rindex(behind)]
     else:
         for mark in _AROUND:
             at = prompt.find(mark, 0, 4096)
