@@ -6,7 +6,7 @@ after the session and the entry a file begins with. What is known already is tol
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Final, NamedTuple
 
 from blake3 import blake3
@@ -28,6 +28,7 @@ from trackway.schema.events import (
 )
 from trackway.schema.ids import imported_writer
 
+START: Final = "start"
 KEY: Final = "key"
 ENTRY: Final = "entry"
 """What ``native.fields`` holds of an imported entry's first event: what it is known by, and what had no home."""
@@ -70,23 +71,48 @@ def key_of(key: str) -> int:
 def parsed(source: Source, original: Original) -> Iterator[Found | Trouble]:
     """Everything a file says, entry by entry, each once; what could not be made sense of, where it stands."""
     sessions: dict[str, _Session] = {}
-    for entry in source.read(original):
+    for entry, first in _with_first(source.read(original)):
         if isinstance(entry, Trouble):
             yield entry
             continue
         session = sessions.get(entry.session)
         if session is None:
-            session = sessions[entry.session] = _Session(_writer(source.name, entry))
+            session = sessions[entry.session] = _Session(_writer(source.name, first))
         key = key_of(entry.key)
-        if key in session.ends:
-            continue
-        # A session without a name: another file of the kind has entries of the same keys, so what is said counts too.
-        name = entry.key if entry.session else f"{entry.key}/{_digest(entry)}"
-        known_by = key if entry.session else key_of(name)
-        events = [encode(each) for each in _placed(source, entry, session, name)]
-        session.ends[key], session.last = session.n - 1, entry.key
-        says = any(type(each) in _SAYING for each in entry.events)
-        yield Found(entry.session, known_by, entry.place, events, entry.contents, says)
+        if key not in session.ends:
+            yield _found(source, entry, session, key)
+
+
+def _with_first(entries: Iterable[Entry | Trouble]) -> Iterator[tuple[Entry | Trouble, Entry]]:
+    """Each with the entry that its session's part of the file is known by: the first that is more than its start.
+
+    A session may lie in several files, a sub-agent's in one of its own, and each of them says how it starts.
+    """
+    held: dict[str, Entry] = {}
+    met: set[str] = set()
+    nothing = Entry("", "", ())
+    for entry in entries:
+        if isinstance(entry, Trouble):
+            yield entry, nothing
+        elif entry.session in met:
+            yield entry, entry
+        elif entry.key == START and entry.session not in held:
+            held[entry.session] = entry
+        else:
+            met.add(entry.session)
+            if entry.session in held:
+                yield held.pop(entry.session), entry
+            yield entry, entry
+    yield from ((each, each) for each in held.values())
+
+
+def _found(source: Source, entry: Entry, session: _Session, key: int) -> Found:
+    # A session without a name: another file of the kind has entries of the same keys, so what is said counts too.
+    name = entry.key if entry.session else f"{entry.key}/{_digest(entry)}"
+    events = [encode(each) for each in _placed(source, entry, session, name)]
+    session.ends[key], session.last = session.n - 1, entry.key
+    says = any(type(each) in _SAYING for each in entry.events)
+    return Found(entry.session, key if entry.session else key_of(name), entry.place, events, entry.contents, says)
 
 
 def _digest(entry: Entry) -> str:
