@@ -43,7 +43,7 @@ _SHAPE: Final = bytes(
 _HUMPS: Final = (b"aA", b"AAaa")
 _CAMEL: Final = re.compile(r"(?:[A-Z]?[a-z]+|[A-Z]+(?![a-z])|[A-Z]+(?=[A-Z][a-z]))[0-9]*")
 _LONGEST_NAME: Final = 64
-_MOST_PARTS: Final = 10
+_FEW_PARTS: Final = 3
 
 
 class Word(NamedTuple):
@@ -66,7 +66,7 @@ def composed(text: str) -> str:
 def indexed(text: str) -> list[str]:
     """What is put into the index for a text: itself, spaced, and behind it each name in CamelCase as its parts."""
     raw = text.encode("utf-8", "replace")
-    if len(raw) != len(text):
+    if not text.isascii():
         text = raw.decode()
         if raw.translate(None, _NO_SINGLES):
             text = spaced(text)
@@ -106,7 +106,8 @@ def camel(name: str) -> tuple[str, ...]:
     (('get', 'User', 'Name'), ('HTTP', 'Server'), (), ())
     """
     found = _CAMEL.findall(name)
-    is_name = 1 < len(found) <= _MOST_PARTS and all(len(each) > 1 for each in found[1:]) and "".join(found) == name
+    is_even = len(found) <= _FEW_PARTS or len(name) >= _FEW_PARTS * len(found)
+    is_name = len(found) > 1 and is_even and all(len(each) > 1 for each in found[1:]) and "".join(found) == name
     return tuple(found) if is_name else ()
 
 
