@@ -225,3 +225,11 @@ def test_real_sessions(path):
     assert [each.call_id for each in of_kind(events, ToolResult)] == [each["id"] for each in calls if each["result"]]
     tokens = sum(each["tokens"]["total"] for each in found if each.get("tokens"))
     assert (usage(events).total or 0) == tokens
+
+
+def test_a_model_by_another_name(tmp_path):
+    """Clients made of this one call their model's messages differently: thoughts, tokens and calls tell them."""
+    body = document(conversation()[0], message("m", "qwen", "Aye.", tokens=TOKENS))
+    events = only(SOURCE, written(tmp_path, body))
+    assert said(events) == ["Make the boat float", "Aye."]
+    assert usage(events).total == 913

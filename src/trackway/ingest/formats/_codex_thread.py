@@ -110,7 +110,7 @@ class Thread:
         return [self._say(each) for each in self.twins.take(kinds)] if self.twins.held else []
 
     def hold_end(self, call_id: str, name: str, ended: Ended) -> list[Entry]:
-        """Keep how a call ended for its output, which follows."""
+        """Keep how a call ended for its output, which follows; a file that ends before that has not told it yet."""
         self.ended[call_id] = (ended, name, (self.when, self.at, self.place, self.line))
         return [self._say_end(next(iter(self.ended)))] if len(self.ended) > _OPEN else []
 

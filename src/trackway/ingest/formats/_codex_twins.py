@@ -2,6 +2,7 @@
 
 The item is what counts. An event that comes behind its item is passed by; one that comes before it is held until the
 item is there, or until something follows that the item cannot follow any more: then it is all there is, and is said.
+A file that ends in between has not said it yet: the client writes both at once, and a file may still grow.
 """
 
 from __future__ import annotations

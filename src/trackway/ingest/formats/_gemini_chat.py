@@ -27,6 +27,7 @@ from trackway.schema.events import (
 )
 
 _MODEL: Final = ("gemini", "model", "assistant")
+_ONLY_MODELS: Final = frozenset({"toolCalls", "thoughts", "tokens"})
 _SET_UP: Final = ("<session_context>", "This is the Gemini CLI. We are setting up the context", "<hook_context>")
 _SNAPSHOT: Final = "<state_snapshot>"
 _META: Final = ("sessionId", "projectHash", "startTime", "lastUpdated", "messages", "history", "kind", "directories")
@@ -115,7 +116,9 @@ class Chat:
         kind = message.get("type") or message.get("role")
         at = at_of(message.get("timestamp")) or at_of(message.get("ts"))
         content = message.get("content", message.get("parts"))
-        entries = self._answer if kind in _MODEL else self._told if kind == "user" else self._shown
+        # A client made of this one calls its model by another name: what only a model's message has tells it, too.
+        is_model = kind in _MODEL or (kind != "user" and not _ONLY_MODELS.isdisjoint(message))
+        entries = self._answer if is_model else self._told if kind == "user" else self._shown
         for entry in entries(named, message, content, at):
             self._last[named] = entry.key
             yield entry
