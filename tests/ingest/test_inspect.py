@@ -299,10 +299,30 @@ def test_not_ours(tmp_path):
     assert read(SOURCE, written(tmp_path, json.dumps({**HEADER, "eval": EVAL}).encode(), "log.json")) == {}
 
 
-def test_mutations(tmp_path):
-    """Whatever stands in a field, nothing raises but a refusal."""
-    small = {**SAMPLE, "events": [EVENTS[1], EVENTS[3], EVENTS[5], EVENTS[15]], "messages": [PROMPT, ANSWER]}
-    check_mutations(SOURCE, tmp_path, json_log(small), "log.json", depth=4)
+@pytest.mark.parametrize("number", [1, 3, 5, 15], ids=["span", "model", "tool", "score"])
+def test_mutated_events(tmp_path, number):
+    """Whatever stands in an event, nothing raises but a refusal."""
+    small = {"id": 1, "epoch": 1, "events": [EVENTS[number]], "message_pool": [PROMPT]}
+    odd = (None, True, -1.5, "odd", [None], {"odd": 1})
+    check_mutations(SOURCE, tmp_path, json_log(small), "log.json", depth=6, odd=odd)
+
+
+def test_mutated_samples(tmp_path):
+    """Whatever stands in a sample, nothing raises but a refusal."""
+    small = {**SAMPLE, "events": [EVENTS[3]], "messages": [PROMPT, ANSWER]}
+    check_mutations(SOURCE, tmp_path, json_log(small), "log.json", depth=3)
+
+
+def test_quiet_events_are_kept_beside_what_follows(tmp_path):
+    """Spans and patches are no notes: they stand beside the next entry, the last ones beside the end."""
+    events = log(tmp_path, {**SAMPLE, "events": [EVENTS[1], EVENTS[3], EVENTS[-5]], "messages": []})
+    kept = {
+        each.native.fields["key"]: each.native.fields.get("entry", {}).get("before") for each in events if each.native
+    }
+    assert kept["u-model-3"] == [EVENTS[1]]
+    assert not of_kind(events, Note) or {each.topic for each in of_kind(events, Note)} == {"score"}
+    events = log(tmp_path, {**SAMPLE, "events": [EVENTS[1]], "messages": []})
+    assert events[-2].native.fields["entry"]["before"] == [EVENTS[1]]
 
 
 @pytest.mark.corpus

@@ -2,12 +2,12 @@
 
 A model call repeats all that came before it: of its input only what is new becomes events, and the whole of it is kept
 as the difference to the call before. What a tool gave comes behind all that happened inside the tool. The outermost
-agent is the episode's own; one inside it, and each scorer, bears its name.
+agent is the episode's own; one inside it, and each scorer, bears its name. Spans, steps and patches of the state are no
+steps of an agent, and most of a log: they are kept beside the entry that follows them.
 """
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator
 from typing import Any, Final
 
@@ -25,6 +25,9 @@ from trackway.schema.plain import text_of
 _ENVELOPE: Final = ("event", "timestamp", "uuid")
 _TEXTS: Final = {"info": "data", "logger": "message", "error": "error", "sample_limit": "message", "sandbox": "cmd"}
 """Where events that are notes say something in words."""
+_QUIET: Final = frozenset(("span_begin", "span_end", "step", "state", "store", "sample_init"))
+BEFORE: Final = "before"
+"""Where an entry keeps the quiet events that came before it."""
 _DEEPEST: Final = 20
 SCORES: Final = {"C": 1.0, "I": 0.0, "P": 0.5}
 
@@ -39,19 +42,26 @@ class Transcript:
         self._spans = Spans()
         self._attachments = Attachments(sample.attachments)
         self._calls = ModelCalls(self._attachments, sample.pool, sample.calls)
-        self._inside: Counter[str] = Counter()
         self._held: dict[str, list[Entry]] = {}
+        self.quiet: list[Any] = []
 
     def entries(self) -> Iterator[Entry]:
-        """All of it, in order."""
+        """All of it, in order; ``quiet`` is what nothing followed."""
         for i, event in enumerate(self._sample.events()):
-            yield from self._event(event, f"e{i}", 0)
+            yield from map(self._whole, self._event(event, f"e{i}", 0))
         for held in self._held.values():
-            yield from held
+            yield from map(self._whole, held)
         for i, message in enumerate(self._sample.messages()):
             said = self._calls.late(message)
             if said is not None:
                 yield Entry(self._session, self._keys.of(f"m{i}"), said.events, native=said.rest)
+
+    def _whole(self, entry: Entry) -> Entry:
+        """The entry, with what came before it and is quiet."""
+        if not self.quiet:
+            return entry
+        before, self.quiet = self.quiet, []
+        return entry._replace(native={**(entry.native or {}), BEFORE: before})
 
     def _event(self, event: Any, place: str, depth: int) -> Iterator[Entry]:  # noqa: ANN401  whatever stands there
         if not isinstance(event, dict):
@@ -74,6 +84,9 @@ class Transcript:
         else:
             if kind == "span_end":
                 yield from self._held.pop(text_of(event.get("id")), ())
+            if isinstance(kind, str) and kind in _QUIET:
+                self.quiet.append(event)
+                return
             rest = rest_of(event, *_ENVELOPE, "events" if isinstance(inner, list) else "event")
             yield Entry(self._session, key, self._other(event, at, agent), native=rest)
 

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 from trackway.ingest.formats._fields import whole
-from trackway.ingest.formats._inspect_events import Transcript, score_of
+from trackway.ingest.formats._inspect_events import BEFORE, Transcript, score_of
 from trackway.ingest.formats._inspect_files import BROKEN, Log, Sample, log_of
 from trackway.ingest.formats._inspect_words import Attachments
 from trackway.ingest.formats._message_parts import text_shown
@@ -72,8 +72,11 @@ def _episode(log: Log, sample: Sample, session: str) -> Iterator[Entry]:
     began = at_of(fields.get("started_at"))
     told = ("scores", "score", "error", "limit", "model_usage", "output")
     yield start(session, _header(log.fields, fields, attachments), at=began, native=_said(rest_of(fields, *told)))
-    yield from Transcript(session, sample).entries()
+    transcript = Transcript(session, sample)
+    yield from transcript.entries()
     kept = {key: fields[key] for key in told if fields.get(key) is not None}
+    if transcript.quiet:
+        kept[BEFORE] = transcript.quiet
     yield Entry(session, "end", list(_end(fields)), native=kept or None)
 
 
