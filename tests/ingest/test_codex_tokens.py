@@ -88,14 +88,28 @@ def test_sums_that_start_anew(tmp_path):
 
 
 def test_tokens_without_items_are_a_call_of_their_own(tmp_path):
-    """A compaction asks a model, too: its tokens are in the sum, and so are those of a call whose sum was not told."""
+    """A compaction asks a model, too: its tokens are in the sum."""
     events = events_of(
-        tmp_path, meta(), said(1, "assistant", "a"), told(1, FIRST, FIRST), told(2, BOTH, counts(1, 1, 1)),
+        tmp_path, meta(), said(1, "assistant", "a"), told(1, FIRST, FIRST), told(2, BOTH, SECOND),
         line(2, "compacted", message="", replacement_history=[]),
     )  # fmt: skip
     calls = of_kind(events, ModelCall)
     assert len(calls) == len({each.id for each in calls}) == 2
     assert usage(events).total == BOTH["total_tokens"]
+
+
+def test_sums_of_calls_that_are_not_there(tmp_path):
+    """A line lost leaves its tokens to the next call; turns taken out of a migrated rollout are not made a call."""
+    lost = events_of(
+        tmp_path, meta(), said(1, "assistant", "a"), told(1, FIRST, FIRST), said(2, "user", "on"),
+        said(3, "assistant", "b"), told(3, counts(500, 300, 50), SECOND),
+    )  # fmt: skip
+    assert usage(lost).total == 550
+    taken = events_of(
+        tmp_path, meta(), said(1, "assistant", "a"), told(1, FIRST, FIRST), said(2, "user", "on"),
+        told(2, counts(500, 300, 50), SECOND), said(3, "assistant", "b"), told(3, counts(600, 380, 60), FIRST),
+    )  # fmt: skip
+    assert [each.usage for each in of_kind(taken, ModelResult)] == [FIRST, FIRST]
 
 
 @pytest.mark.corpus

@@ -149,6 +149,8 @@ def _token_count(thread: Thread, payload: dict[str, Any]) -> list[Entry]:
     if events:
         thread.limits = limits if limits is not None else thread.limits
         return [*entries, thread.entry("token_count", "", events, native=rest_of(payload, "type"))]
+    if events is None:
+        return [*entries, thread.note("token_count", payload)]
     # A sum again. What it says of limits is said once for as long as it does not change.
     if limits not in (None, thread.limits) and not _is_blank(mapping(limits)):
         thread.limits = limits

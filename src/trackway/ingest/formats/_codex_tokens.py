@@ -43,14 +43,20 @@ class ModelCalls:
         """Whether a sum is another than the last one."""
         return total is not None and total != self._total
 
-    def counted(self, total: Any, last: Any, model: str | None, when: tuple[str, int]) -> list[Event]:  # noqa: ANN401  whatever stands where counts should
-        """What ``token_count`` tells: nothing where it is the sum again, or of what records told one by one."""
+    def counted(self, total: Any, last: Any, model: str | None, when: tuple[str, int]) -> list[Event] | None:  # noqa: ANN401  whatever stands where counts should
+        """What ``token_count`` tells: nothing where it is the sum again, or of what records told one by one.
+
+        None where it sums up calls that are not in the file: a migrated rollout has lost those that were rolled back.
+        """
         total = total if isinstance(total, dict) else None
         last = last if isinstance(last, dict) else None
         if (total is None and last is None) or (total is not None and total == self._total):
             return []
         told = _added(self._total, total, last)
+        is_gap = self._total is not None and last is not None and told != last and not self._waits
         self._total = total if total is not None else self._total
+        if is_gap:
+            return None
         if self._recorded:
             self._recorded = False
             return []
