@@ -22,12 +22,17 @@ def python(name: str) -> str:
         if not peers.is_there(name):
             raise NotInstalled(f"{peer.package} is missing here: sh scripts/setup bench")
         return sys.executable
-    command = ["sh", str(ROOT / "scripts" / "setup"), "peer", peer.module, *peer.needs]
+    return installed(peer.module, *peer.needs)
+
+
+def installed(folder: str, *needs: str) -> str:
+    """The interpreter of an environment that has these; makes it first if it must."""
+    command = ["sh", str(ROOT / "scripts" / "setup"), "peer", folder, *needs]
     environ = {**os.environ, "PYTHON": sys.executable}
     done = subprocess.run(command, env=environ, capture_output=True, text=True, check=False)
     if done.returncode:
         raise NotInstalled(_reason(done.stderr))
-    return str(ROOT / ".venv-peers" / peer.module / "bin" / "python")
+    return str(ROOT / ".venv-peers" / folder / "bin" / "python")
 
 
 def _reason(said: str) -> str:
@@ -43,5 +48,10 @@ def environ(name: str) -> dict[str, str]:
     if not peers.NAMES[name].needs:
         there = os.environ.get("PYTHONPATH")
         return {**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT), *filter(None, [there])])}
+    return apart()
+
+
+def apart() -> dict[str, str]:
+    """The variables of a process in an environment of its own."""
     kept = {key: value for key, value in os.environ.items() if key not in _NOT_OURS}
     return {**kept, "PYTHONPATH": str(ROOT)}
