@@ -13,6 +13,7 @@ from trackway.ingest.formats._claude_files import Files
 from trackway.ingest.formats._claude_notes import attached, noted
 from trackway.ingest.formats._claude_prompts import Prompts
 from trackway.ingest.formats._claude_replies import Replies, is_the_clients
+from trackway.ingest.formats._claude_requests import Requests
 from trackway.ingest.formats._claude_results import Made
 from trackway.ingest.making import Keys, at_of, digest_of
 from trackway.ingest.source import Entry, Place
@@ -32,9 +33,11 @@ class Session:
         self.seen: dict[str, int] = {}
         self._files = Files()
         self._replies = Replies()
+        self._requests = Requests()
         self._prompts = Prompts(about, self._files, self._replies)
         self._keys = Keys()
         self._last: str | None = None
+        self._is_dated = False
         self._sides: dict[str, str] = {}
 
     def entry(self, value: dict[str, Any], place: Place, line: bytes) -> Entry:
@@ -45,6 +48,9 @@ class Session:
             del native["agentId"]
         if not at and "timestamp" in value:
             native["timestamp"] = value["timestamp"]
+        if at and not self._is_dated:  # a fork has its prompt first, then what it copied
+            self._is_dated = True
+            self._replies.since = at if kind == "queue-operation" else 0
         key, is_again = self._key(value, kind, line)
         if is_again:
             native, made = {"again": value}, self._again(value, kind, at, agent)
@@ -69,9 +75,11 @@ class Session:
 
     def agent_of(self, value: dict[str, Any]) -> str | None:
         """The sub-agent an entry is of. The oldest versions give it no name: there it is told by its first entry."""
+        agent = text(value.get("agentId"))
+        if "isSidechain" not in value and "uuid" not in value:  # what the client keeps of a sub-agent's requests
+            return agent or None
         if value.get("isSidechain") is not True:
             return None
-        agent = text(value.get("agentId"))
         if agent:
             return agent
         uuid = text(value.get("uuid"))
@@ -89,8 +97,8 @@ class Session:
         if "message" in value:
             native["message"] = value["message"]
         if kind == "attachment" and isinstance(value.get("attachment"), dict):
-            return attached(native, self._files, at=at, agent=agent)
-        event = noted(kind, value, native, at=at, agent=agent)
+            return attached(native, self._files, self._requests, at=at, agent=agent)
+        event = self._requests.read(kind, native, at=at, agent=agent) or noted(kind, value, native, at=at, agent=agent)
         if kind == "system" and value.get("subtype") == "compact_boundary":
             self._prompts.boundary = value.get("compactMetadata")
         elif kind in _TITLES and isinstance(event, Note):
@@ -106,7 +114,11 @@ class Session:
         """An entry once more: of a response, its tokens may be known better by now."""
         message = mapping(value.get("message"))
         events: list[Event] = [Note(topic="repeated", text=f"{kind} {value['uuid']}", at=at, agent=agent)]
-        call = text(message.get("id"))
-        if kind == "assistant" and call and "forkedFrom" not in value and not is_the_clients(value):
-            events.extend(self._replies.told(call, message, at, agent))
+        if (
+            kind == "assistant"
+            and text(message.get("id"))
+            and not self._replies.is_copy(value, at)
+            and not is_the_clients(value)
+        ):
+            events.extend(self._replies.told(self._replies.name_of(value), message, at, agent))
         return Made(events, [])

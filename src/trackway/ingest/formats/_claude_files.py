@@ -172,6 +172,7 @@ class Files:
         self._known: dict[str, _Known] = {}
         self._held = 0
         self._others: set[str] = set()
+        self._left: set[str] = set()
 
     def edited(self, edit: Edit, call_id: str, **envelope: Any) -> Changes:  # noqa: ANN401  fields all events share
         """The change, and before it the one that somebody else made to the same file since it was last met."""
@@ -209,10 +210,13 @@ class Files:
                 self._known[path] = _Known(_name(content, state), state, held)
         return changes
 
-    def changed(self, path: str, **envelope: Any) -> FileChange:  # noqa: ANN401
-        """A change that the client itself noticed; what the file became is not told."""
+    def changed(self, path: str, **envelope: Any) -> list[FileChange]:  # noqa: ANN401
+        """A change that the client itself noticed; none where a sub-agent may have made it, which tells of it then."""
         self._forget(path)
-        return FileChange(op="modify", path=path, cause=EXTERNAL, exact=False, **envelope)
+        if self._others or path in self._left:
+            self._left.discard(path)
+            return []
+        return [FileChange(op="modify", path=path, cause=EXTERNAL, exact=False, **envelope)]
 
     def leave_to(self, agent: str, *, is_going_on: bool) -> None:
         """Sub-agents edit files as well, and say so elsewhere: what they may have touched is not known any more."""
@@ -251,6 +255,7 @@ class Files:
             self._held -= len(known.body)
 
     def _forget_all(self) -> None:
+        self._left.update(self._known)
         self._known.clear()
         self._held = 0
 

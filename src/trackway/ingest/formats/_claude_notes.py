@@ -10,6 +10,7 @@ from typing import Any, Final
 
 from trackway.ingest.formats._agents import listing, mapping, text
 from trackway.ingest.formats._claude_files import Files, whole_file
+from trackway.ingest.formats._claude_requests import SNAPSHOT, Requests
 from trackway.ingest.formats._claude_results import Made
 from trackway.ingest.formats._claude_words import OTHERS, SEEN, is_marked
 from trackway.ingest.making import at_of, is_only_text, text_in
@@ -66,25 +67,39 @@ def _time_of_snapshot(value: dict[str, Any]) -> int:
     return at_of(snapshot.get("timestamp")) if isinstance(snapshot, dict) else 0
 
 
-def attached(native: dict[str, Any], files: Files, *, at: int, agent: str | None) -> Made:
+def attached(native: dict[str, Any], files: Files, requests: Requests, *, at: int, agent: str | None) -> Made:
     """What was put beside a prompt: for the model to see, a message that waited, or something for the client only."""
     attachment = native.pop("attachment")
     kind, made = text(attachment.get("type")), Made([], [])
     if kind == "queued_command":
         return Made([_queued(attachment, native, files, at, agent)], [])
+    if kind == SNAPSHOT:
+        return Made([requests.snapshot(attachment, at=at, agent=agent)], [])
     name, said = _shown(attachment)
     rest = {key: each for key, each in attachment.items() if key != name}
-    if kind not in SEEN or (kind == "hook_success" and not text(attachment.get("content"))):
+    rendered = _rendered(native)
+    if rendered:
+        said, rest = rendered, attachment
+    elif kind not in SEEN or (kind == "hook_success" and not text(attachment.get("content"))):
         made.events.append(Note(topic=f"attachment.{kind}", text=said, detail=rest, at=at, agent=agent))
         return made
     made.events.append(Context(op="inject", text=said, detail=rest, at=at, agent=agent))
     if kind == "edited_text_file" and text(attachment.get("filename")):
-        made.events.append(files.changed(attachment["filename"], at=at, agent=agent))
+        made.events.extend(files.changed(attachment["filename"], at=at, agent=agent))
     elif kind == "file":
         changes = files.read(whole_file(attachment.get("content")), at=at, agent=agent)
         made.events.extend(changes.events)
         made.contents.extend(changes.contents)
     return made
+
+
+def _rendered(native: dict[str, Any]) -> str:
+    """What an attachment became before the model: newer versions say so beside it. Then it was seen, of any kind."""
+    parts = listing(native.get("rendered"))
+    said = "\n".join(text_in(mapping(each).get("content")) for each in parts)
+    if said and all(set(each) == {"content"} and is_only_text(each["content"]) for each in map(mapping, parts)):
+        del native["rendered"]
+    return said
 
 
 def _queued(attachment: dict[str, Any], native: dict[str, Any], files: Files, at: int, agent: str | None) -> Event:

@@ -84,7 +84,16 @@ class Prompts:
         for number, block in enumerate(results):
             call_id = text(block.get("tool_use_id")) or self._replies.unanswered(value, number)
             was_denied = is_one and bool(text(value.get("toolDenialKind")))
-            one, rest = result_of(block, call_id, returned, self._files, was_denied=was_denied, **envelope)
+            asked = self._replies.asked.answered(call_id, text_in(block.get("content")))
+            one, rest = result_of(
+                block,
+                call_id,
+                returned,
+                self._files,
+                was_denied=was_denied,
+                asked=asked if is_one else None,
+                **envelope,
+            )
             made.events.extend(one.events)
             made.contents.extend(one.contents)
             kept += [rest] if rest else []

@@ -13,11 +13,13 @@ from typing import Any, Final
 from zlib import crc32
 
 from trackway.ingest.formats._agents import mapping, text
+from trackway.ingest.formats._claude_asked import Asked
 from trackway.ingest.formats._claude_results import Made
 from trackway.ingest.making import Calls, args_of, text_in
 from trackway.schema.events import AssistantText, AssistantThinking, AssistantToolCall, Event, Note, ToolResult
 
 _OF_MESSAGE: Final = frozenset({"id", "model", "content", "role", "type", "usage", "stop_reason"})
+_COUNTED: Final = ("input_tokens", "output_tokens", "cache_read_input_tokens", "cache_creation_input_tokens")
 _OF_CALL: Final = frozenset({"type", "id", "name", "input"})
 _OF_RESULT: Final = frozenset({"tool_use_id", "content"})
 _PLACEHOLDER: Final = 32
@@ -31,6 +33,10 @@ class Replies:
     def __init__(self) -> None:
         self._calls = Calls()
         self._nameless: dict[str, deque[str]] = {}
+        self._asked_as: dict[str, str] = {}
+        self._told: set[str] = set()
+        self.asked = Asked()
+        self.since = 0
 
     def read(self, value: dict[str, Any], native: dict[str, Any], *, at: int, agent: str | None) -> Made:
         """The events of an assistant's entry; what has no event goes into ``native``."""
@@ -40,9 +46,9 @@ class Replies:
             native["message"] = message
             return Made([Note(topic=topic, text=text_in(content), at=at, agent=agent)], [])
         left = {name: each for name, each in message.items() if name not in _OF_MESSAGE and each is not None}
-        call = text(message.get("id")) or text(value.get("requestId")) or text(value.get("uuid"))
+        call = self.name_of(value)
         model = message.get("model")
-        is_copy = "forkedFrom" in value
+        is_copy = self.is_copy(value, at)
         made = Made([], [])
         if not is_copy:
             made.events.extend(self._calls.begin(call, model if isinstance(model, str) else None, at, agent))
@@ -55,10 +61,25 @@ class Replies:
             native["message"] = left
         return made
 
+    def is_copy(self, value: dict[str, Any], at: int) -> bool:
+        """Whether a fork copied it: it says so, or is older than the prompt that the file was begun for."""
+        return "forkedFrom" in value or 0 < at < self.since
+
+    def name_of(self, value: dict[str, Any]) -> str:
+        """The call a response is of: its id. An id that comes again of another request is another call."""
+        request = text(value.get("requestRef")) or text(value.get("requestId"))
+        call = text(value["message"].get("id")) or request or text(value.get("uuid"))
+        if request and self._asked_as.setdefault(call, request) != request:
+            return f"{call}:{request}"
+        return call
+
     def told(self, call: str, message: dict[str, Any], at: int, agent: str | None) -> Iterator[Event]:
         """What a response cost, where that was not known yet."""
         usage, finish = message.get("usage"), message.get("stop_reason")
         finish = finish if isinstance(finish, str) else None
+        if call in self._told and not any(mapping(usage).get(name) for name in _COUNTED):
+            return iter(())  # a copy that the client made after it compacted, with all counts taken out
+        self._told.add(call)
         count = mapping(usage).get("output_tokens")
         is_begun = finish is None and isinstance(count, int) and count <= _PLACEHOLDER
         known = "placeholder" if is_begun else "provider"
@@ -127,6 +148,7 @@ class Replies:
             uuid = text(value.get("uuid"))
             call_id = f"{uuid}:{number}"
             self._nameless.setdefault(uuid, deque()).append(call_id)
+        self.asked.call(call_id, text(fields.get("name")), fields.get("input"))
         made.events.append(
             AssistantToolCall(
                 name=text(fields.get("name")), args=args_of(fields.get("input")), call_id=call_id,

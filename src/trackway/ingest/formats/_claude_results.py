@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any, Final, NamedTuple
 
 from trackway.ingest.formats._agents import mapping
-from trackway.ingest.formats._claude_files import Files, edit_of, whole_file
+from trackway.ingest.formats._claude_files import Edit, Files, edit_of, whole_file
 from trackway.ingest.formats._claude_words import exit_code_of, status_of
 from trackway.ingest.making import is_only_text, text_in
 from trackway.schema.events import Event, ToolResult
@@ -25,7 +25,8 @@ class Made(NamedTuple):
 
 
 def result_of(
-    block: dict[str, Any], call_id: str, returned: Any, files: Files, *, was_denied: bool, **envelope: Any,  # noqa: ANN401
+    block: dict[str, Any], call_id: str, returned: Any, files: Files, *,  # noqa: ANN401  as in the file
+    was_denied: bool, asked: Edit | None = None, **envelope: Any,  # noqa: ANN401  fields all events share
 ) -> tuple[Made, dict[str, Any]]:  # fmt: skip
     """The result that a block says, with ``returned`` beside it, and the changes of files; what has no event."""
     content = text_in(block.get("content"))
@@ -35,6 +36,10 @@ def result_of(
         left["content"] = block["content"]
     result = mapping(returned)
     changes, held = _changes(result, call_id, files, made, envelope) if result and not is_error else ([], ())
+    if asked is not None and returned is None and not is_error:
+        done = files.edited(asked, call_id, **envelope)
+        made.contents.extend(done.contents)
+        changes = done.events
     made.events.append(
         ToolResult(
             call_id=call_id, content=content, is_error=is_error,
