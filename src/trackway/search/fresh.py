@@ -41,6 +41,7 @@ class Fresh:
         self.notes: list[str] = []
         self.tail = Tail()
         self.index: tantivy.Searcher | None = None
+        self._broken: str | None = None
         if broken is not None and self.place is not None:
             self._give_up(self.place, broken)
         waiting = unsealed(live)  # the journals first: what is sealed meanwhile is then in the store
@@ -54,7 +55,7 @@ class Fresh:
         """What does not say what it is, is made anew by whoever has the lock."""
         with contextlib.suppress(OSError):
             place.about.unlink(missing_ok=True)
-        self.notes.append(f"the search index is made anew: {why}")
+        self._broken = self._broken or why
 
     def _opened(self) -> tuple[State, Behind]:
         """Open the index, caught up where that is worth it; what is known of it, and what it still lacks."""
@@ -81,8 +82,7 @@ class Fresh:
         try:
             return opened(place)
         except SearchUnavailable as error:
-            if not self.notes:
-                self._give_up(place, error.why)
+            self._give_up(place, error.why)
             return None
 
     def _caught_up(self, place: Place) -> tuple[State, Behind]:
@@ -90,8 +90,8 @@ class Fresh:
             done = catch_up(self._live, progress=self._progress, patience=0)
             if done is None:
                 self.notes.append("another process is writing the search index")
-            elif done.rebuilt is not None and not self.notes:
-                self.notes.append(f"the search index was made anew: {done.rebuilt}")
+            elif self._broken or done.rebuilt:
+                self.notes.append(f"the search index was made anew: {self._broken or done.rebuilt}")
         except (SearchUnavailable, OSError) as error:
             self.notes.append(f"the search index could not be written: {getattr(error, 'why', error)}")
         state = State()
