@@ -29,6 +29,7 @@ OURS: Final[tuple[str, ...]] = (
     "qwen",
     "tau_bench",
     "tau2_bench",
+    "tau_few_shot",
     "openai_chat",
     "sharegpt",
     "inspect",
