@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Final
 
-from trackway.ingest.formats._agents import listing, mapping, text
+from trackway.ingest.formats._agents import listing, mapping, text, whole
 from trackway.ingest.formats._codex_results import ended_of
 from trackway.ingest.formats._codex_thread import Thread
 from trackway.ingest.formats._codex_twins import AGENT, MODEL, THINKING, USER, Held
@@ -188,8 +188,7 @@ def _task_over(thread: Thread, payload: dict[str, Any]) -> list[Entry]:
     known = ["duration_ms"]
     if payload.get("last_agent_message") in (None, thread.last_text):
         known.append("last_agent_message")
-    took = payload.get("duration_ms")
-    took = took if isinstance(took, (int, float)) and not isinstance(took, bool) else None
+    took = whole(payload.get("duration_ms"))
     entries.append(
         thread.note(
             _OLD_NAMES.get(kind, kind), payload, *known, text=text(payload.get("reason")) or None, duration_ms=took

@@ -16,6 +16,7 @@ from trackway.schema.events import ToolResult
 from trackway.schema.plain import json_text, text_of
 
 _ABOVE: Final = 400
+_LONGEST: Final = 1 << 40
 _HEADS: Final = ("Exit code: ", "Chunk ID: ", "Wall time: ", "Process ")
 _EXIT: Final = re.compile(r"^(?:Exit code: |Process exited with code )(-?\d{1,10})", re.MULTILINE)
 _WALL: Final = re.compile(r"^Wall time: (\d+(?:\.\d+)?) seconds", re.MULTILINE)
@@ -122,8 +123,10 @@ def milliseconds(duration: object) -> float | None:
     """A time as Codex writes it: ``{secs, nanos}``."""
     if not isinstance(duration, dict):
         return None
-    secs, nanos = whole(duration.get("secs")), whole(duration.get("nanos"))
-    return None if secs is None or secs < 0 else round(secs * 1000 + (nanos or 0) / 1e6, 6)
+    secs, nanos = duration.get("secs"), duration.get("nanos", 0)
+    if type(secs) is not int or type(nanos) is not int or not 0 <= secs < _LONGEST or not 0 <= nanos < _LONGEST:
+        return None
+    return secs * 1000 + round(nanos / 1e6, 6)
 
 
 def ended_of(fields: dict[str, Any]) -> Ended:
@@ -160,17 +163,21 @@ def result_of(found: Outcome, ended: Ended | None, call_id: str, at: int) -> tup
     return result, left
 
 
-_TEXTS: Final = ("aggregated_output", "stdout", "stderr", "formatted_output")
-_TOLD: Final = frozenset({"type", "exit_code", "duration", "result", "call_id", *_TEXTS})
+_TEXTS: Final = frozenset({"aggregated_output", "stdout", "stderr", "formatted_output"})
+_TOLD: Final = frozenset({"type", "exit_code", "duration", "call_id"})
 
 
 def _beside(fields: dict[str, Any], content: str) -> tuple[dict[str, Any] | None, dict[str, Any] | None]:
     """What the tool gave where the model saw something else, as what was cut; and the other fields of the event."""
     gave: dict[str, Any] = {}
-    for name in _TEXTS:
-        said = fields.get(name)
-        if isinstance(said, str) and said and not content.endswith(said) and said not in content:
-            gave[name] = said
-    if fields.get("result") is not None:
-        gave["result"] = fields["result"]
-    return gave or None, {name: each for name, each in fields.items() if name not in _TOLD}
+    left: dict[str, Any] = {}
+    for name, each in fields.items():
+        if name in _TEXTS:
+            if each and isinstance(each, str) and not content.endswith(each) and each not in content:
+                gave[name] = each
+        elif name == "result":
+            if each is not None:
+                gave[name] = each
+        elif name not in _TOLD:
+            left[name] = each
+    return gave or None, left
