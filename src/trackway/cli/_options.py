@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import os
-import re
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
@@ -16,9 +14,6 @@ if TYPE_CHECKING:
     from trackway.store.live import LiveStore
 
 Command = TypeVar("Command", bound=Callable[..., Any])
-
-_UNITS: Final = {"s": 1, "m": 60, "h": 3600, "d": 86_400, "w": 604_800}
-_AGO: Final = re.compile(r"(\d+)\s*([smhdw])")
 
 
 def common(command: Command) -> Command:
@@ -83,18 +78,12 @@ def instant(ctx: click.Context, param: click.Parameter, value: str | None) -> in
     """An option's value as UTC nanoseconds; people write ``2025-11-15``, ``2025-11-15T08:30``, or ``7d`` ago."""
     if value is None:
         return None
-    ago = _AGO.fullmatch(value.strip().lower())
+    from trackway.search import moments
+
     try:
-        if ago:
-            return time.time_ns() - int(ago[1]) * _UNITS[ago[2]] * 1_000_000_000
-        said = datetime.fromisoformat(value.strip())
-        if said.tzinfo is None and ctx.params.get("utc"):
-            said = said.replace(tzinfo=UTC)
-        return int(said.timestamp() * 1_000_000) * 1000
-    except (OverflowError, ValueError) as error:
-        raise click.BadParameter(
-            f"{value!r} is no time: write 2025-11-15, 2025-11-15T08:30, 30m, 12h, 7d or 2w", ctx=ctx, param=param
-        ) from error
+        return moments.instant(value, now=time.time_ns(), utc=bool(ctx.params.get("utc")))
+    except ValueError as error:
+        raise click.BadParameter(f"{value!r} is no time: write {moments.FORMS}", ctx=ctx, param=param) from error
 
 
 def complete_episode(ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[Any]:

@@ -142,7 +142,8 @@ def _show(found: Found, *, utc: bool) -> None:
     if found.more:
         talk("more episodes match (--limit 0 shows all)")
     first = found.groups[0]
-    talk(f"trackway show {ids.short(first.episode.id)} --at {first.hits[0].seq} opens the place")
+    best = max(first.hits, key=lambda each: each.score)
+    talk(f"trackway show {ids.short(first.episode.id)} --at {best.seq} opens the place")
 
 
 def _hint(text: str) -> str:

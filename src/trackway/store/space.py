@@ -155,7 +155,7 @@ def _summed(parts: Iterable[Part]) -> Space:
 
 def _home_parts(home: Home, but: frozenset[str]) -> list[Part]:
     """What lies in the home beside the store."""
-    sizes = dict.fromkeys(("journals", "quarantine", "other files"), 0)
+    sizes = dict.fromkeys(("journals", "search", "quarantine", "other files"), 0)
     for folder, _, names in os.walk(home.path):
         inside = Path(folder).relative_to(home.path).parts[:1]
         part = inside[0] if inside and inside[0] in sizes else "other files"
