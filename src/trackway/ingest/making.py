@@ -106,6 +106,11 @@ def rest_of(entry: Mapping[str, Any], *known: str) -> dict[str, Any] | None:
     return left or None
 
 
+def left(entry: dict[str, Any], *known: str) -> dict[str, Any]:
+    """What is in it beside ``known``, and says something."""
+    return {key: each for key, each in entry.items() if key not in known and each not in (None, "", [], {})}
+
+
 def digest_of(body: bytes) -> str:
     """A short name by content: 16 hex digits."""
     return blake3(body).hexdigest(8)

@@ -12,8 +12,8 @@ from collections.abc import Iterator
 from typing import Any, Final, NamedTuple
 
 from trackway.ingest.formats._agent_edits import Edits
-from trackway.ingest.formats._agents import listing, mapping, text
 from trackway.ingest.making import args_of, is_only_text, rest_of, text_in
+from trackway.ingest.values import listing, mapping, text
 from trackway.schema.events import (
     AssistantText,
     AssistantThinking,

@@ -1,7 +1,7 @@
-"""What the readers of command-line agents share: a session's beginning, and fields taken as what they should be.
+"""What the readers of command-line agents share: how a session begins, and where a user has such files.
 
 A session is called after its first prompt, and files say other things before it: those entries are held, a bounded
-few, until the prompt is read. A field of the wrong type counts as missing; the entry is kept whole by its reader.
+few, until the prompt is read.
 """
 
 from __future__ import annotations
@@ -16,33 +16,11 @@ from msgspec.structs import replace
 from trackway.ingest.making import task_of
 from trackway.ingest.original import Original
 from trackway.ingest.source import Entry, Place, Trouble
+from trackway.ingest.values import text
 from trackway.schema.events import EpisodeStart, Header, Note, Parent
 
 HELD: Final = 64
 """Entries that are held until the first prompt is read; after that the session begins without one."""
-_LONGEST: Final = 2**63 - 1
-
-
-def text(value: object) -> str:
-    """The value where it is a text, else an empty one."""
-    return value if isinstance(value, str) else ""
-
-
-def mapping(value: object) -> dict[str, Any]:
-    """The value where it is an object, else an empty one."""
-    return value if isinstance(value, dict) else {}
-
-
-def listing(value: object) -> list[Any]:
-    """The value where it is a list, else an empty one."""
-    return value if isinstance(value, list) else []
-
-
-def whole(value: object) -> int | None:
-    """The value where it is a whole number."""
-    if isinstance(value, bool) or not isinstance(value, int) or abs(value) > _LONGEST:
-        return None
-    return value
 
 
 def set_aside(original: Original, file: Original | None) -> None:
@@ -51,8 +29,8 @@ def set_aside(original: Original, file: Original | None) -> None:
         original.companions.pop(file.path, None)
 
 
-def milliseconds(start: int, end: int) -> float | None:
-    """The time between two times in nanoseconds; None where one is not known, or they go backwards."""
+def elapsed(start: int, end: int) -> float | None:
+    """Milliseconds between two times in nanoseconds; None where one is not known, or they go backwards."""
     return (end - start) / 1e6 if 0 < start <= end else None
 
 

@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from trackway.ingest.formats._fields import left, listing, mapping, text, whole
-from trackway.ingest.making import Keys, args_of, at_of, is_only_text, text_in
+from trackway.ingest.making import Keys, args_of, at_of, is_only_text, left, text_in
 from trackway.ingest.source import Entry, Place, Trouble
+from trackway.ingest.values import listing, mapping, text, whole
 from trackway.schema.events import (
     AssistantText,
     AssistantThinking,

@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
-from trackway.ingest.formats._agents import text
 from trackway.ingest.formats._claude_files import Edit
+from trackway.ingest.values import text
 
 _WRITES: Final = frozenset({"Write", "Edit", "MultiEdit", "NotebookEdit"})
 _CREATED: Final = "File created"

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from trackway.ingest.formats._agents import About, mapping, text
+from trackway.ingest.formats._agents import About
 from trackway.ingest.formats._claude_files import Files
 from trackway.ingest.formats._claude_notes import attached, noted
 from trackway.ingest.formats._claude_prompts import Prompts
@@ -17,6 +17,7 @@ from trackway.ingest.formats._claude_requests import Requests
 from trackway.ingest.formats._claude_results import Made
 from trackway.ingest.making import Keys, at_of, digest_of
 from trackway.ingest.source import Entry, Place
+from trackway.ingest.values import mapping, text
 from trackway.schema.events import Event, Note
 from trackway.schema.plain import json_text
 

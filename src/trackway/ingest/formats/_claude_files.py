@@ -13,8 +13,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Final, NamedTuple
 
-from trackway.ingest.formats._agents import listing, mapping, text
 from trackway.ingest.making import file_state
+from trackway.ingest.values import listing, mapping, text
 from trackway.schema.canonical import hash_bytes
 from trackway.schema.events import FileChange, FileState
 

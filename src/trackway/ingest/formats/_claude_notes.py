@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from trackway.ingest.formats._agents import listing, mapping, text
 from trackway.ingest.formats._claude_files import Files, whole_file
 from trackway.ingest.formats._claude_requests import SNAPSHOT, Requests
 from trackway.ingest.formats._claude_results import Made
 from trackway.ingest.formats._claude_words import OTHERS, SEEN, is_marked
 from trackway.ingest.making import at_of, is_only_text, text_in
+from trackway.ingest.values import listing, mapping, text
 from trackway.schema.events import Context, Event, Note, User
 
 _TEXTS: Final = ("content", "summary", "customTitle", "aiTitle", "agentName", "lastPrompt", "title", "tag", "prUrl")

@@ -9,13 +9,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from trackway.ingest.formats._agents import About, mapping, text
+from trackway.ingest.formats._agents import About
 from trackway.ingest.formats._claude_files import Files
 from trackway.ingest.formats._claude_notes import told
 from trackway.ingest.formats._claude_replies import Replies
 from trackway.ingest.formats._claude_results import Made, result_of
 from trackway.ingest.formats._claude_words import OTHERS, command_of, is_marked
 from trackway.ingest.making import text_in
+from trackway.ingest.values import mapping, text
 from trackway.schema.events import Context, Note, User
 
 

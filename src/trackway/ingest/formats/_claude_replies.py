@@ -12,10 +12,10 @@ from collections.abc import Iterator
 from typing import Any, Final
 from zlib import crc32
 
-from trackway.ingest.formats._agents import mapping, text
 from trackway.ingest.formats._claude_asked import Asked
 from trackway.ingest.formats._claude_results import Made
 from trackway.ingest.making import Calls, args_of, text_in
+from trackway.ingest.values import mapping, text
 from trackway.schema.events import AssistantText, AssistantThinking, AssistantToolCall, Event, Note, ToolResult
 
 _OF_MESSAGE: Final = frozenset({"id", "model", "content", "role", "type", "usage", "stop_reason"})

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from trackway.ingest.formats._agents import listing, mapping, text
 from trackway.ingest.making import is_only_text, text_in
+from trackway.ingest.values import listing, mapping, text
 from trackway.schema.events import Context, Event, Note
 
 SHAPE: Final = "api-request-shape"

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from typing import Any, Final, NamedTuple
 
-from trackway.ingest.formats._agents import mapping
 from trackway.ingest.formats._claude_files import Edit, Files, edit_of, whole_file
 from trackway.ingest.formats._claude_words import exit_code_of, status_of
 from trackway.ingest.making import is_only_text, text_in
+from trackway.ingest.values import mapping
 from trackway.schema.events import Event, ToolResult
 
 _SAID: Final = frozenset({"type", "tool_use_id", "content", "is_error"})

@@ -5,12 +5,13 @@ from __future__ import annotations
 from typing import Any, Final
 
 from trackway.errors import FileRefused
-from trackway.ingest.formats._agents import About, listing, mapping, text
+from trackway.ingest.formats._agents import About
 from trackway.ingest.formats._codex_edits import Edits
 from trackway.ingest.formats._codex_items import is_harness
 from trackway.ingest.making import Keys, digest_of, text_in
 from trackway.ingest.original import Original
 from trackway.ingest.source import Entry, Place, Trouble
+from trackway.ingest.values import listing, mapping, text
 from trackway.schema.events import Event, User
 
 _LATEST: Final = 4

@@ -11,11 +11,12 @@ from typing import Any, Final
 
 from msgspec.structs import replace
 
-from trackway.ingest.formats._agents import listing, mapping, milliseconds, text
+from trackway.ingest.formats._agents import elapsed
 from trackway.ingest.formats._codex_bundle import Bundle, Request
 from trackway.ingest.formats._codex_results import ended_of, outcome_of, result_of
 from trackway.ingest.making import args_of, rest_of, text_in
 from trackway.ingest.source import Entry
+from trackway.ingest.values import listing, mapping, text
 from trackway.schema.events import (
     AssistantText,
     AssistantThinking,
@@ -87,7 +88,7 @@ def response(bundle: Bundle, payload: dict[str, Any]) -> list[Entry]:
     events.append(
         ModelResult(
             id=call, usage=usage if isinstance(usage, dict) else None,
-            latency_ms=milliseconds(made.at, bundle.at) if made else None,
+            latency_ms=elapsed(made.at, bundle.at) if made else None,
             finish_reason="cancelled" if payload.get("type") == "inference_cancelled" else None,
             error=text(payload.get("error")) or text(payload.get("reason")) or None,
             response=rest_of(answer, "token_usage"), agent=bundle.agent, at=bundle.at,
@@ -176,7 +177,7 @@ def tool_ended(bundle: Bundle, payload: dict[str, Any]) -> list[Entry]:
     ended = ended_of(held["fields"]) if "fields" in held else None
     result, _ = result_of(outcome_of(output), ended, held["call_id"], bundle.at)
     status = _STATUS.get(text(payload.get("status")), "ok") if result.status == "ok" else result.status
-    took = milliseconds(bundle.started.pop(tool, 0), bundle.at)
+    took = elapsed(bundle.started.pop(tool, 0), bundle.at)
     event = replace(result, status=status, is_error=status == "error", duration_ms=took, agent=bundle.agent)
     native = (rest_of(payload, "type", "tool_call_id", "result_payload") or {}) | {
         "result": rest_of(gave, "response_item")

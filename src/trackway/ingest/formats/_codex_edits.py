@@ -12,8 +12,8 @@ import re
 from collections.abc import Iterator
 from typing import Any, Final
 
-from trackway.ingest.formats._agents import mapping, text
 from trackway.ingest.making import file_state
+from trackway.ingest.values import mapping, text
 from trackway.schema.events import Event, FileChange
 
 _KNOWN: Final = 32 << 20

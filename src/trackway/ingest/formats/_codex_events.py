@@ -10,12 +10,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Final
 
-from trackway.ingest.formats._agents import listing, mapping, text, whole
 from trackway.ingest.formats._codex_results import ended_of
 from trackway.ingest.formats._codex_thread import Thread
 from trackway.ingest.formats._codex_twins import AGENT, MODEL, THINKING, USER, Held
 from trackway.ingest.making import rest_of, text_in
 from trackway.ingest.source import Entry
+from trackway.ingest.values import listing, mapping, text, whole
 from trackway.schema.events import Context, Event, Note
 
 Told = Callable[[Thread, dict[str, Any]], list[Entry]]

@@ -10,13 +10,13 @@ from __future__ import annotations
 from typing import Any, Final
 
 from trackway.ingest.decoding import value_of
-from trackway.ingest.formats._agents import listing, mapping, text
 from trackway.ingest.formats._codex_edits import patch_in
 from trackway.ingest.formats._codex_results import outcome_of, result_of
 from trackway.ingest.formats._codex_thread import Thread
 from trackway.ingest.formats._codex_twins import AGENT, MODEL, THINKING, USER
 from trackway.ingest.making import args_of, is_only_text, rest_of, text_in
 from trackway.ingest.source import Entry
+from trackway.ingest.values import listing, mapping, text
 from trackway.schema.events import (
     AssistantText,
     AssistantThinking,

@@ -10,8 +10,8 @@ import re
 from typing import Any, Final, NamedTuple
 
 from trackway.ingest.decoding import value_of
-from trackway.ingest.formats._agents import text, whole
 from trackway.ingest.making import is_only_text, text_in
+from trackway.ingest.values import text, whole
 from trackway.schema.events import ToolResult
 from trackway.schema.plain import json_text, text_of
 

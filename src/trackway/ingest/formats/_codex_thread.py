@@ -9,13 +9,14 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from typing import Any, Final
 
-from trackway.ingest.formats._agents import About, mapping, text
+from trackway.ingest.formats._agents import About
 from trackway.ingest.formats._codex_edits import Edits
 from trackway.ingest.formats._codex_results import Ended
 from trackway.ingest.formats._codex_tokens import ModelCalls
 from trackway.ingest.formats._codex_twins import AGENT, ALL, USER, Held, Twins
 from trackway.ingest.making import digest_of
 from trackway.ingest.source import Entry, Place
+from trackway.ingest.values import mapping, text
 from trackway.schema.events import AssistantText, AssistantThinking, Event, Note, User
 
 _ENVELOPE: Final = frozenset({"timestamp", "type", "payload"})

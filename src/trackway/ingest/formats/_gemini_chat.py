@@ -10,11 +10,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
-from trackway.ingest.formats._agents import About, is_placeholder, listing, mapping, text
+from trackway.ingest.formats._agents import About, is_placeholder
 from trackway.ingest.formats._gemini_parts import content_of, parts_of, thoughts_of
 from trackway.ingest.formats._gemini_results import Edits, found_in, result_of
 from trackway.ingest.making import Keys, args_of, at_of, digest_of, rest_of
 from trackway.ingest.source import Entry, Place
+from trackway.ingest.values import listing, mapping, text
 from trackway.schema.events import (
     AssistantToolCall,
     Context,

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from trackway.ingest.formats._agents import listing, text
 from trackway.ingest.making import at_of, rest_of
+from trackway.ingest.values import listing, text
 from trackway.schema.events import AssistantText, AssistantThinking, Event, Note
 
 Piece = tuple[str, str, Event, dict[str, Any] | None]

@@ -11,8 +11,8 @@ from collections.abc import Iterator
 from pathlib import PurePath
 from typing import Any, Final, NamedTuple
 
-from trackway.ingest.formats._agents import listing, mapping, text
 from trackway.ingest.making import file_state, text_in
+from trackway.ingest.values import listing, mapping, text
 from trackway.schema.events import Event, FileChange, ToolResult
 from trackway.schema.plain import json_text
 

@@ -6,7 +6,6 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Any, Final, NamedTuple
 
-from trackway.ingest.formats._fields import number
 from trackway.ingest.formats._inspect_files import expanded
 from trackway.ingest.formats._inspect_words import (
     Attachments,
@@ -19,8 +18,8 @@ from trackway.ingest.formats._inspect_words import (
 )
 from trackway.ingest.formats._message_parts import text_shown
 from trackway.ingest.formats._messages import Chat, Said
-from trackway.ingest.formats._rows import part_of, text_at
 from trackway.ingest.making import args_of, at_of, rest_of
+from trackway.ingest.values import number, part_of, text_at
 from trackway.schema.events import (
     AssistantToolCall,
     Context,

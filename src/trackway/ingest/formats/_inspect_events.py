@@ -11,14 +11,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, Final
 
-from trackway.ingest.formats._fields import number
 from trackway.ingest.formats._inspect_calls import ModelCalls
 from trackway.ingest.formats._inspect_files import Sample
 from trackway.ingest.formats._inspect_spans import Spans
 from trackway.ingest.formats._inspect_words import Attachments, result_of
-from trackway.ingest.formats._rows import part_of, text_at
 from trackway.ingest.making import Keys, args_of, at_of, rest_of
 from trackway.ingest.source import Entry
+from trackway.ingest.values import number, part_of, text_at
 from trackway.schema.events import AssistantToolCall, Context, Event, Note, Reward, User
 from trackway.schema.plain import text_of
 

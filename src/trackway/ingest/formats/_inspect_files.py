@@ -18,10 +18,11 @@ from typing import Any, Final, NamedTuple
 from trackway.ingest.archives import RATIO, SMALL
 from trackway.ingest.decoding import value_of
 from trackway.ingest.formats._inspect_zip import blocks_of
-from trackway.ingest.formats._rows import elements, part_of
+from trackway.ingest.formats._rows import elements
 from trackway.ingest.json_parts import parts
 from trackway.ingest.original import LONGEST, Original
 from trackway.ingest.source import Place, Trouble
+from trackway.ingest.values import listing, part_of
 from trackway.ingest.zips import opened
 
 _ONE: Final = re.compile(r"samples/.*_epoch_\d+\.json", re.DOTALL)
@@ -104,8 +105,8 @@ def whole_sample(value: dict[str, Any]) -> Sample:
     return Sample(
         fields, _each(value.get("messages")), _each(value.get("events") or old.get("events")),
         part_of(value, "attachments") or part_of(old, "content"),
-        _list(pools.get("messages")) or _list(value.get("message_pool")),
-        _list(pools.get("calls")) or _list(value.get("call_pool")),
+        listing(pools.get("messages")) or listing(value.get("message_pool")),
+        listing(pools.get("calls")) or listing(value.get("call_pool")),
     )  # fmt: skip
 
 
@@ -116,10 +117,6 @@ _LONG: Final = frozenset((
 
 def _each(value: Any) -> Callable[[], Iterator[Any]]:  # noqa: ANN401
     return lambda: iter(value if isinstance(value, list) else ())
-
-
-def _list(value: Any) -> list[Any]:  # noqa: ANN401
-    return value if isinstance(value, list) else []
 
 
 # --- a zip --------------------------------------------------------------------------------------------------------
@@ -192,7 +189,7 @@ class _Zipped:
         held = [self._chunks(prefix, key) for key in ("messages", "calls", "attachments")]
         if sum(self._names[name].file_size for names in held for name in names) > _POOLS:
             raise ValueError(f"its messages are of more than {_POOLS >> 20} MB")
-        pool, calls, attachments = ([one for name in names for one in _list(self._value(name))] for names in held)
+        pool, calls, attachments = ([one for name in names for one in listing(self._value(name))] for names in held)
         refs = fields.pop("message_refs", None)
         return Sample(
             fields, _each(expanded(refs, pool)), self._events(prefix),
@@ -201,7 +198,7 @@ class _Zipped:
 
     def _events(self, prefix: str) -> Callable[[], Iterator[Any]]:
         names = self._chunks(prefix, "events")
-        return lambda: (one for name in names for one in _list(self._value(name)))
+        return lambda: (one for name in names for one in listing(self._value(name)))
 
     def _chunks(self, prefix: str, key: str) -> list[str]:
         """The members of a sequence, by the number of their first item."""

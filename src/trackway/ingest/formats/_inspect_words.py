@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from trackway.ingest.formats._message_parts import text_shown
-from trackway.ingest.formats._rows import part_of, text_at
+from trackway.ingest.values import part_of, text_at
 from trackway.schema.events import ToolResult
 from trackway.schema.plain import text_of
 

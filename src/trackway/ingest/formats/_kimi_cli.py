@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from trackway.ingest.formats._agents import listing, mapping, text
 from trackway.ingest.formats._kimi_steps import Steps
 from trackway.ingest.making import is_only_text, rest_of
+from trackway.ingest.values import listing, mapping, text
 from trackway.schema.events import Context, Event
 
 Said = tuple[list[Event], dict[str, Any] | None]

@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Final
 
-from trackway.ingest.formats._agents import listing, mapping, text
 from trackway.ingest.formats._kimi_steps import Steps
 from trackway.ingest.making import rest_of, text_in
+from trackway.ingest.values import listing, mapping, text
 from trackway.schema.events import Context, Event, Note
 
 Said = tuple[list[Event], dict[str, Any] | None]

@@ -8,8 +8,9 @@ from __future__ import annotations
 from typing import Any
 
 from trackway.ingest.formats._agent_edits import Edits
-from trackway.ingest.formats._agents import About, mapping, text
+from trackway.ingest.formats._agents import About
 from trackway.ingest.making import Calls, args_of, is_only_text, rest_of, text_in
+from trackway.ingest.values import mapping, text
 from trackway.schema.events import (
     AssistantText,
     AssistantThinking,

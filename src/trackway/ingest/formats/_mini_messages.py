@@ -13,10 +13,10 @@ from collections import deque
 from collections.abc import Iterator
 from typing import Any, Final
 
-from trackway.ingest.formats._fields import left, listing, mapping, text, whole
 from trackway.ingest.formats._responses import Answer, ToolUse, answer_of, thoughts_in, uses_in
-from trackway.ingest.making import args_of, at_of, is_only_text, text_in
+from trackway.ingest.making import args_of, at_of, is_only_text, left, text_in
 from trackway.ingest.source import Entry
+from trackway.ingest.values import listing, mapping, text, whole
 from trackway.schema.events import AssistantToolCall, Context, Event, Note, ToolResult, User
 
 _FENCE: Final = re.compile(r"```(?:bash|mswea_bash_command)(\s*\n)")

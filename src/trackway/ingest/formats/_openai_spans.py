@@ -7,9 +7,10 @@ from typing import Any, Final
 
 from trackway.ingest.formats._message_parts import text_shown
 from trackway.ingest.formats._response_items import Items
-from trackway.ingest.formats._rows import header, name_of, part_of, start, text_at
+from trackway.ingest.formats._rows import header, name_of, start
 from trackway.ingest.making import Keys, args_of, at_of, rest_of, task_of
 from trackway.ingest.source import Entry, Place
+from trackway.ingest.values import part_of, text_at
 from trackway.schema.canonical import hash_args
 from trackway.schema.events import AssistantToolCall, Context, Event, ModelCall, ModelResult, Note, ToolResult, User
 from trackway.schema.plain import text_of

@@ -6,8 +6,8 @@ from typing import Any, Final
 
 from msgspec.structs import replace
 
-from trackway.ingest.formats._agents import listing, mapping, text
 from trackway.ingest.making import file_state, rest_of
+from trackway.ingest.values import listing, mapping, text
 from trackway.schema.events import FileChange
 
 _OPS: Final = {"add": "create", "delete": "delete", "move": "rename"}

@@ -12,10 +12,11 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Final, NamedTuple
 
 from trackway.ingest.formats._agent_edits import Edits
-from trackway.ingest.formats._agents import About, is_placeholder, mapping, milliseconds, text, whole
+from trackway.ingest.formats._agents import About, elapsed, is_placeholder
 from trackway.ingest.formats._opencode_files import exact, said_by, small
 from trackway.ingest.making import args_of, at_of, digest_of, rest_of
 from trackway.ingest.source import Entry
+from trackway.ingest.values import mapping, text, whole
 from trackway.schema.events import (
     AssistantText,
     AssistantThinking,
@@ -156,7 +157,7 @@ class _Answer:
             result = ModelResult(
                 id=self.call, usage=usage, usage_from=_known(usage), agent=self._agent, at=done or self.at,
                 finish_reason=text(self._fields.get("finish")) or None, error=text_of(said) or None if error else None,
-                latency_ms=milliseconds(self.at, done),
+                latency_ms=elapsed(self.at, done),
             )  # fmt: skip
             yield self._entry(f"{self._id} end", [result], {"error": error} if error else None)
 
@@ -204,7 +205,7 @@ class _Answer:
         edits.call(call_id, name, given)
         if state.get("status") in _OPEN or not ({"output", "error"} & state.keys()):
             return
-        result = self._result(state, call_id, milliseconds(start, end), end or start)
+        result = self._result(state, call_id, elapsed(start, end), end or start)
         changes, contents = exact(state, call_id)
         guessed, known = edits.result(call_id, ok=not result.failed)
         if not changes:
@@ -241,7 +242,7 @@ class _Answer:
         event = ModelResult(
             id=self.call, usage=usage, usage_from=_known(usage), at=done,
             finish_reason=text(part.get("reason")) or None,
-            latency_ms=milliseconds(self.at, done) if self._steps < 2 else None, agent=self._agent,
+            latency_ms=elapsed(self.at, done) if self._steps < 2 else None, agent=self._agent,
         )  # fmt: skip
         yield self._entry(text(part.get("id")), [event], rest_of(part, *_PART, "tokens", "cost", "reason"))
 

@@ -10,10 +10,11 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from trackway.errors import FileRefused
-from trackway.ingest.formats._agents import About, mapping, text
+from trackway.ingest.formats._agents import About
 from trackway.ingest.formats._opencode_parts import Message, Messages
 from trackway.ingest.making import at_of
 from trackway.ingest.original import Original
+from trackway.ingest.values import mapping, text
 
 _DEEPEST: Final = 16
 

@@ -9,9 +9,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Final
 
-from trackway.ingest.formats._fields import left, listing, mapping, number, opened, task_in, text
-from trackway.ingest.making import task_of
+from trackway.ingest.formats._beginnings import opened, task_in
+from trackway.ingest.making import left, task_of
 from trackway.ingest.source import Entry, Place, Trouble
+from trackway.ingest.values import listing, mapping, number, text
 from trackway.schema.events import EpisodeEnd, EpisodeStart, Event, Header, Reward, User
 
 _VERDICTS: Final = ("resolved", "success", "correct", "passed", "result", "score", "reward")

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from trackway.ingest.formats._fields import mapping, text
 from trackway.ingest.making import file_state
+from trackway.ingest.values import mapping, text
 from trackway.schema.events import FileChange
 
 

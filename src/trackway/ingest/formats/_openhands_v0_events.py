@@ -10,11 +10,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any, Final, NamedTuple
 
-from trackway.ingest.formats._fields import left, listing, mapping, text, whole
 from trackway.ingest.formats._openhands_v0_edits import edit_of, failed
 from trackway.ingest.formats._responses import Answer, answer_of
-from trackway.ingest.making import Keys, args_of, at_of, text_in
+from trackway.ingest.making import Keys, args_of, at_of, left, text_in
 from trackway.ingest.source import Entry, Place, Trouble
+from trackway.ingest.values import listing, mapping, text, whole
 from trackway.schema.events import (
     AssistantText,
     AssistantToolCall,

@@ -10,10 +10,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
-from trackway.ingest.formats._fields import left, listing, mapping, text, whole
 from trackway.ingest.formats._openhands_v0_edits import Edit, whole_edit
-from trackway.ingest.making import Keys, args_of, at_of, is_only_text, text_in
+from trackway.ingest.making import Keys, args_of, at_of, is_only_text, left, text_in
 from trackway.ingest.source import Entry, Place, Trouble
+from trackway.ingest.values import listing, mapping, text, whole
 from trackway.schema.events import (
     AssistantText,
     AssistantThinking,

@@ -11,12 +11,13 @@ import re
 from collections.abc import Callable, Iterator
 from typing import Any, Final
 
-from trackway.ingest.formats._agents import About, Sessions, mapping, text
+from trackway.ingest.formats._agents import About, Sessions
 from trackway.ingest.formats._pi_messages import Messages, Said, spent
 from trackway.ingest.making import Keys, at_of, is_only_text, rest_of, text_in
 from trackway.ingest.naming import episode_id
 from trackway.ingest.original import Original
 from trackway.ingest.source import Entry, Place, Trouble
+from trackway.ingest.values import mapping, text
 from trackway.schema.events import Context, Event, Note, Parent, User
 
 _FILE: Final = re.compile(r"(?:^|[/\\])[^/\\_]*_([^/\\]+)\.jsonl\Z")

@@ -12,8 +12,9 @@ from typing import Any, Final, NamedTuple
 from msgspec.structs import replace
 
 from trackway.ingest.formats._agent_edits import Edits
-from trackway.ingest.formats._agents import is_placeholder, listing, mapping, milliseconds, text, whole
+from trackway.ingest.formats._agents import elapsed, is_placeholder
 from trackway.ingest.making import args_of, at_of, is_only_text, rest_of, text_in
+from trackway.ingest.values import listing, mapping, text, whole
 from trackway.schema.events import (
     AssistantText,
     AssistantThinking,
@@ -107,7 +108,7 @@ class Messages:
             result = ModelResult(
                 id=key, usage=usage or None, finish_reason=finish, error=error,
                 usage_from="placeholder" if usage and is_placeholder(usage) else "provider",
-                model=text(message.get("responseModel")) or None, latency_ms=milliseconds(begun, at), at=at,
+                model=text(message.get("responseModel")) or None, latency_ms=elapsed(begun, at), at=at,
             )  # fmt: skip
             events.append(result)
         native = rest_of(

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from trackway.ingest.formats._rows import text_at
 from trackway.ingest.making import args_of, at_of, text_in
+from trackway.ingest.values import text_at
 from trackway.schema.events import (
     AssistantText,
     AssistantThinking,

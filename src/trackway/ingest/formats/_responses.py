@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
-from trackway.ingest.formats._fields import left, listing, mapping, text
-from trackway.ingest.making import at_of, text_in
+from trackway.ingest.making import at_of, left, text_in
+from trackway.ingest.values import listing, mapping, text
 from trackway.schema.events import AssistantText, AssistantThinking, Event, ModelCall, ModelResult
 
 

@@ -144,18 +144,6 @@ def header(source: str, task: str, **more: Any) -> Header:  # noqa: ANN401  what
     return Header(task=task, source=source, taps=("transcript",), **more)
 
 
-def part_of(fields: Any, name: str) -> dict[str, Any]:  # noqa: ANN401
-    """An object inside an object; an empty one where there is none."""
-    found = fields.get(name) if isinstance(fields, dict) else None
-    return found if isinstance(found, dict) else {}
-
-
-def text_at(fields: Any, name: str) -> str | None:  # noqa: ANN401
-    """A text inside an object; None where there is none, or it is empty."""
-    found = fields.get(name) if isinstance(fields, dict) else None
-    return found if isinstance(found, str) and found else None
-
-
 def outcome_of(reward: float | None) -> str | None:
     """Success at 1, failure at 0, partial in between; beyond that a number says nothing by itself.
 

@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, Final, NamedTuple
 
-from trackway.ingest.formats._fields import left, mapping, text
-from trackway.ingest.making import is_only_text, text_in
+from trackway.ingest.making import is_only_text, left, text_in
+from trackway.ingest.values import mapping, text
 from trackway.schema.events import Context, Event, Note, User
 
 _FAR: Final = 8

@@ -10,11 +10,11 @@ from collections.abc import Iterable, Iterator
 from typing import Any, Final
 
 from trackway.ingest.formats._contexts import Contexts
-from trackway.ingest.formats._fields import left, listing, mapping, milliseconds, text
 from trackway.ingest.formats._responses import ToolUse, uses_in
 from trackway.ingest.formats._swe_agent_history import History, Matched, shown
-from trackway.ingest.making import args_of, is_only_text, text_in
+from trackway.ingest.making import args_of, is_only_text, left, text_in
 from trackway.ingest.source import Entry, Place, Trouble
+from trackway.ingest.values import listing, mapping, milliseconds, text
 from trackway.schema.events import (
     AssistantText,
     AssistantThinking,

@@ -9,10 +9,10 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from trackway.errors import FileRefused
-from trackway.ingest.formats._fields import listing, mapping
 from trackway.ingest.head import Head
 from trackway.ingest.original import Original
 from trackway.ingest.source import Entry, Place, Sign, Trouble
+from trackway.ingest.values import listing, mapping
 from trackway.schema.events import Event, Label, Reward, TestRun
 
 _BY = "swe-bench"

@@ -13,11 +13,12 @@ from pathlib import Path
 from typing import Any, Final
 
 from trackway.ingest.formats._agent_edits import Edits
-from trackway.ingest.formats._agents import Sessions, folders, listing, mapping, text, uuid_in, whole
+from trackway.ingest.formats._agents import Sessions, folders, uuid_in
 from trackway.ingest.head import Head
 from trackway.ingest.making import Keys, args_of, at_of, rest_of
 from trackway.ingest.original import Original
 from trackway.ingest.source import Entry, Sign, Source, Trouble
+from trackway.ingest.values import listing, mapping, text, whole
 from trackway.schema.events import (
     AssistantText,
     AssistantThinking,

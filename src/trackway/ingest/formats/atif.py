@@ -13,12 +13,13 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from trackway.ingest.formats._atif_steps import Steps
+from trackway.ingest.formats._beginnings import opened
 from trackway.ingest.formats._documents import Document
-from trackway.ingest.formats._fields import left, listing, mapping, opened, text
 from trackway.ingest.head import Head
-from trackway.ingest.making import Keys, digest_of, task_of
+from trackway.ingest.making import Keys, digest_of, left, task_of
 from trackway.ingest.original import Original
 from trackway.ingest.source import Entry, Place, Sign, Source, Trouble
+from trackway.ingest.values import listing, mapping, text
 from trackway.schema.events import EpisodeStart, Header
 from trackway.schema.plain import json_text
 

@@ -14,13 +14,14 @@ from typing import Any, Final
 from uuid import UUID
 
 from trackway.errors import FileRefused
-from trackway.ingest.formats._agents import Sessions, folders, from_environ, mapping, text
+from trackway.ingest.formats._agents import Sessions, folders, from_environ
 from trackway.ingest.formats._claude_entries import Session
 from trackway.ingest.head import Head
 from trackway.ingest.making import at_of, digest_of, text_in
 from trackway.ingest.naming import episode_id
 from trackway.ingest.original import Item, Original
 from trackway.ingest.source import Entry, Place, Sign, Source, Trouble
+from trackway.ingest.values import mapping, text
 from trackway.schema.events import EpisodeStart, Note, Parent
 from trackway.schema.plain import json_text
 

@@ -25,7 +25,7 @@ from typing import Any, Final
 
 from trackway.errors import FileRefused
 from trackway.ingest.formats import _codex_events as events
-from trackway.ingest.formats._agents import Sessions, folders, from_environ, mapping, text, whole
+from trackway.ingest.formats._agents import Sessions, folders, from_environ
 from trackway.ingest.formats._codex_items import item
 from trackway.ingest.formats._codex_thread import Thread
 from trackway.ingest.head import Head
@@ -33,6 +33,7 @@ from trackway.ingest.making import at_of
 from trackway.ingest.naming import episode_id
 from trackway.ingest.original import Item, Original
 from trackway.ingest.source import Entry, Place, Sign, Source, Trouble
+from trackway.ingest.values import mapping, text, whole
 from trackway.schema.events import Parent
 
 NAME: Final = "codex"

@@ -15,13 +15,14 @@ from pathlib import Path
 from typing import Any, Final
 
 from trackway.ingest.decoding import value_of
-from trackway.ingest.formats._agents import Sessions, listing, mapping, text
+from trackway.ingest.formats._agents import Sessions
 from trackway.ingest.formats._codex_bundle import Bundle
 from trackway.ingest.formats._codex_calls import request, response, runtime_ended, tool_ended, tool_started
 from trackway.ingest.head import Head
 from trackway.ingest.making import at_of, rest_of
 from trackway.ingest.original import Original
 from trackway.ingest.source import Entry, Sign, Source, Trouble
+from trackway.ingest.values import listing, mapping, text
 from trackway.schema.events import Context, EpisodeEnd, Note
 
 NAME: Final = "codex_trace"

@@ -13,11 +13,12 @@ from pathlib import Path
 from typing import Any, Final
 
 from trackway.ingest.formats._agent_edits import Edits
-from trackway.ingest.formats._agents import Sessions, folders, from_environ, listing, mapping, milliseconds, text, whole
+from trackway.ingest.formats._agents import Sessions, elapsed, folders, from_environ
 from trackway.ingest.head import Head
 from trackway.ingest.making import Calls, Keys, args_of, at_of, rest_of
 from trackway.ingest.original import Item, Original
 from trackway.ingest.source import Entry, Sign, Source, Trouble
+from trackway.ingest.values import listing, mapping, text, whole
 from trackway.schema.events import (
     AssistantText,
     AssistantThinking,
@@ -198,7 +199,7 @@ class _Events:
         event = ToolResult(
             call_id=call_id, content=said, is_error=failed, exit_code=int(exited[1]) if exited else code,
             status="denied" if denied else "error" if failed else "ok", at=at, agent=agent,
-            duration_ms=milliseconds(self._begun.pop(call_id, 0), at),
+            duration_ms=elapsed(self._begun.pop(call_id, 0), at),
             returned={**(rest_of(result, "content") or {}), **({"error": error} if error else {})} or None,
         )  # fmt: skip
         return [event, *changes]

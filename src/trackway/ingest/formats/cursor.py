@@ -11,11 +11,12 @@ from pathlib import Path
 from typing import Any, Final
 
 from trackway.ingest.formats._agent_blocks import Blocks, is_block_message, said_beside
-from trackway.ingest.formats._agents import Sessions, folders, mapping, set_aside, text, uuid_in
+from trackway.ingest.formats._agents import Sessions, folders, set_aside, uuid_in
 from trackway.ingest.head import Head
 from trackway.ingest.making import at_of, rest_of
 from trackway.ingest.original import Original
 from trackway.ingest.source import Entry, Place, Sign, Source, Trouble
+from trackway.ingest.values import mapping, text
 from trackway.schema.events import Event, ModelCall, Note, User
 
 _ASKED: Final = ("<user_query>", "</user_query>")

@@ -15,12 +15,13 @@ from typing import Any, Final
 from trackway.errors import FileRefused
 from trackway.ingest.formats._agent_blocks import Blocks, reminders, said_beside
 from trackway.ingest.formats._agent_edits import Edits
-from trackway.ingest.formats._agents import About, Sessions, folders, from_environ, mapping, text, whole
+from trackway.ingest.formats._agents import About, Sessions, folders, from_environ
 from trackway.ingest.head import Head
 from trackway.ingest.making import Keys, args_of, at_of, digest_of, rest_of
 from trackway.ingest.naming import episode_id
 from trackway.ingest.original import Original
 from trackway.ingest.source import Entry, Place, Sign, Source, Trouble
+from trackway.ingest.values import mapping, text, whole
 from trackway.schema.events import (
     AssistantText,
     AssistantThinking,

@@ -17,11 +17,12 @@ from typing import Any, Final
 
 from trackway.errors import FileRefused
 from trackway.ingest.decoding import text_of_bytes, value_of
-from trackway.ingest.formats._agents import Sessions, folders, listing, mapping, text
+from trackway.ingest.formats._agents import Sessions, folders
 from trackway.ingest.formats._gemini_chat import Chat
 from trackway.ingest.head import Head, closed
 from trackway.ingest.original import Original
 from trackway.ingest.source import Entry, Place, Sign, Source, Trouble
+from trackway.ingest.values import listing, mapping, text
 
 NAME: Final = "gemini_cli"
 _ROLES: Final = ("user", "model", "gemini")

@@ -13,11 +13,12 @@ from typing import Any, Final
 
 from trackway.errors import FileRefused
 from trackway.ingest.formats._agent_edits import Edits
-from trackway.ingest.formats._agents import Sessions, folders, from_environ, listing, mapping, set_aside, text, uuid_in
+from trackway.ingest.formats._agents import Sessions, folders, from_environ, set_aside, uuid_in
 from trackway.ingest.head import Head
 from trackway.ingest.making import Calls, args_of, at_of, is_only_text, rest_of, text_in
 from trackway.ingest.original import Original
 from trackway.ingest.source import Entry, Sign, Source, Trouble
+from trackway.ingest.values import listing, mapping, text
 from trackway.schema.events import (
     AssistantText,
     AssistantThinking,

@@ -12,12 +12,13 @@ from pathlib import Path
 from typing import Any, Final
 
 from trackway.ingest.formats._agent_edits import Edits
-from trackway.ingest.formats._agents import Sessions, folders, from_environ, listing, mapping, text
+from trackway.ingest.formats._agents import Sessions, folders, from_environ
 from trackway.ingest.head import Head
 from trackway.ingest.making import args_of, at_of, is_only_text, rest_of, text_in
 from trackway.ingest.naming import episode_id
 from trackway.ingest.original import Original
 from trackway.ingest.source import Entry, Place, Sign, Source, Trouble
+from trackway.ingest.values import listing, mapping, text
 from trackway.schema.events import (
     AssistantText,
     AssistantThinking,

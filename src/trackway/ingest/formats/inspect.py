@@ -10,16 +10,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, Final
 
-from trackway.ingest.formats._fields import whole
 from trackway.ingest.formats._inspect_events import BEFORE, Transcript, score_of
 from trackway.ingest.formats._inspect_files import BROKEN, Log, Sample, log_of
 from trackway.ingest.formats._inspect_words import Attachments
 from trackway.ingest.formats._message_parts import text_shown
-from trackway.ingest.formats._rows import header, outcome_of, part_of, start, text_at
+from trackway.ingest.formats._rows import header, outcome_of, start
 from trackway.ingest.head import Head
 from trackway.ingest.making import Keys, at_of, rest_of, task_of
 from trackway.ingest.original import Original
 from trackway.ingest.source import Entry, Place, Sign, Source, Trouble
+from trackway.ingest.values import part_of, text_at, whole
 from trackway.schema.events import EpisodeEnd, Event, Header, Reward
 from trackway.schema.plain import text_of
 

@@ -14,12 +14,13 @@ from typing import Any, Final, NamedTuple
 
 from trackway.errors import FileRefused
 from trackway.ingest.formats import _kimi_cli, _kimi_code
-from trackway.ingest.formats._agents import Sessions, folders, from_environ, mapping, set_aside, text, uuid_in
+from trackway.ingest.formats._agents import Sessions, folders, from_environ, set_aside, uuid_in
 from trackway.ingest.formats._kimi_steps import Steps
 from trackway.ingest.head import Head
 from trackway.ingest.making import at_of, rest_of
 from trackway.ingest.original import Original
 from trackway.ingest.source import Entry, Sign, Source, Trouble
+from trackway.ingest.values import mapping, text
 from trackway.schema.events import Context
 
 _CODE: Final = frozenset(

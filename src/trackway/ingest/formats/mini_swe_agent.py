@@ -10,13 +10,15 @@ from collections.abc import Iterator
 from pathlib import PurePath
 from typing import Any
 
+from trackway.ingest.formats._beginnings import opened, task_in
 from trackway.ingest.formats._documents import Document
-from trackway.ingest.formats._fields import left, listing, mapping, opened, task_in, text
 from trackway.ingest.formats._mini_messages import Messages
 from trackway.ingest.formats._swe_reports import Report, detect_report, report_of
 from trackway.ingest.head import Head
+from trackway.ingest.making import left
 from trackway.ingest.original import Original
 from trackway.ingest.source import Entry, Place, Sign, Source, Trouble
+from trackway.ingest.values import listing, mapping, text
 from trackway.schema.events import EpisodeEnd, EpisodeStart, Header
 
 _NAME = "mini_swe_agent"

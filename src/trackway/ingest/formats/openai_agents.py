@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, Final
 
-from trackway.ingest.formats._fields import opened
+from trackway.ingest.formats._beginnings import opened
 from trackway.ingest.formats._openai_spans import Trace
 from trackway.ingest.formats._response_items import KINDS, Items
 from trackway.ingest.formats._rows import elements, header, items, start

@@ -15,13 +15,14 @@ from collections.abc import Iterable, Iterator
 from typing import Any, Final
 
 from trackway.ingest.formats import _rows
+from trackway.ingest.formats._beginnings import opened
 from trackway.ingest.formats._chat_rows import MESSAGES, Talk, is_message, messages_key, talks_of
-from trackway.ingest.formats._fields import opened
 from trackway.ingest.formats._messages import Chat
 from trackway.ingest.head import Head
 from trackway.ingest.making import at_of, task_of
 from trackway.ingest.original import Original
 from trackway.ingest.source import Entry, Place, Sign, Source, Trouble
+from trackway.ingest.values import text_at
 from trackway.schema.events import Context, Event, Label
 
 _NAME: Final = "openai_chat"
@@ -114,8 +115,8 @@ def _lines(original: Original) -> Iterator[tuple[Place, Any] | Trouble]:
 
 def _one(fields: dict[str, Any], messages: Iterable[tuple[Place, Any] | Trouble]) -> Iterator[Entry | Trouble]:
     def begin(prompt: str, at: int) -> Entry:
-        told = _rows.text_at(fields, "model")
-        known = task_of(prompt) or _rows.text_at(fields, "title") or "chat"
+        told = text_at(fields, "model")
+        known = task_of(prompt) or text_at(fields, "title") or "chat"
         rest = {key: each for key, each in fields.items() if key not in ("tools", "functions", "model")}
         return _rows.start("", _rows.header(_NAME, known, model=told), *_tools(fields), at=at, native=rest or None)
 
@@ -161,7 +162,7 @@ def _episode(row: _rows.Row, value: dict[str, Any], talk: Talk) -> Iterator[Entr
         head = _rows.header(
             _NAME,
             task_of(prompt) or "chat",
-            model=_rows.text_at(value, "model"),
+            model=text_at(value, "model"),
             variant=talk.variant,
             task_key=talk.task_key,
         )

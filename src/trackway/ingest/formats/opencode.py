@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from trackway.errors import FileRefused
-from trackway.ingest.formats._agents import About, Sessions, folders, from_environ, listing, mapping, text
+from trackway.ingest.formats._agents import About, Sessions, folders, from_environ
 from trackway.ingest.formats._opencode_parts import Message, Messages
 from trackway.ingest.formats._opencode_storage import Storage, is_session
 from trackway.ingest.head import Head
@@ -19,6 +19,7 @@ from trackway.ingest.making import at_of, rest_of
 from trackway.ingest.naming import episode_id
 from trackway.ingest.original import Original
 from trackway.ingest.source import Entry, Place, Sign, Source, Trouble
+from trackway.ingest.values import listing, mapping, text
 from trackway.schema.events import Context, Note, Parent
 from trackway.schema.plain import text_of
 

@@ -9,7 +9,7 @@ import itertools
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from trackway.ingest.formats._fields import listing, mapping, opened, text
+from trackway.ingest.formats._beginnings import opened
 from trackway.ingest.formats._openhands_folders import V0, event_values, folder_of, is_part
 from trackway.ingest.formats._openhands_rows import episode, history_of, is_row
 from trackway.ingest.formats._openhands_v0_events import Events
@@ -17,6 +17,7 @@ from trackway.ingest.head import Head
 from trackway.ingest.making import Keys, digest_of, task_of
 from trackway.ingest.original import Item, Original
 from trackway.ingest.source import Entry, Place, Sign, Source, Trouble
+from trackway.ingest.values import listing, mapping, text
 from trackway.schema.events import Context, EpisodeStart, Header
 from trackway.schema.plain import json_text
 

@@ -12,14 +12,15 @@ from pathlib import PurePath
 from typing import Any
 
 from trackway.errors import FileRefused
-from trackway.ingest.formats._fields import left, listing, mapping, opened, text
+from trackway.ingest.formats._beginnings import opened
 from trackway.ingest.formats._openhands_folders import BASE, V1, event_values, folder_of, is_part
 from trackway.ingest.formats._openhands_rows import episode, history_of, is_row
 from trackway.ingest.formats._openhands_v1_events import Events
 from trackway.ingest.head import Head
-from trackway.ingest.making import Keys, digest_of, task_of
+from trackway.ingest.making import Keys, digest_of, left, task_of
 from trackway.ingest.original import Item, Original
 from trackway.ingest.source import Entry, Place, Sign, Source, Trouble
+from trackway.ingest.values import listing, mapping, text
 from trackway.schema.events import EpisodeStart, Header
 from trackway.schema.plain import json_text
 

@@ -10,10 +10,11 @@ from pathlib import Path
 from typing import Any, Final
 
 from trackway.ingest.formats import _pi_entries
-from trackway.ingest.formats._agents import folders, from_environ, mapping, text
+from trackway.ingest.formats._agents import folders, from_environ
 from trackway.ingest.head import Head
 from trackway.ingest.original import Original
 from trackway.ingest.source import Entry, Sign, Source, Trouble
+from trackway.ingest.values import mapping, text
 
 _KINDS: Final = frozenset({
     "message", "model_change", "thinking_level_change", "compaction", "branch_summary", "custom", "custom_message",

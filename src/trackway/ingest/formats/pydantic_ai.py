@@ -11,11 +11,12 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 from trackway.ingest.formats._pydantic_parts import Parts
-from trackway.ingest.formats._rows import elements, header, name_of, start, text_at
+from trackway.ingest.formats._rows import elements, header, name_of, start
 from trackway.ingest.head import Head
 from trackway.ingest.making import Keys, at_of, rest_of, task_of
 from trackway.ingest.original import Original
 from trackway.ingest.source import Entry, Place, Sign, Source, Trouble
+from trackway.ingest.values import text_at
 from trackway.schema.events import Event, User
 
 _NAME: Final = "pydantic_ai"

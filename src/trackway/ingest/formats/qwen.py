@@ -13,12 +13,13 @@ from pathlib import Path
 from typing import Any, Final
 
 from trackway.ingest.formats._agent_edits import Edits
-from trackway.ingest.formats._agents import Sessions, folders, from_environ, listing, mapping, set_aside, text
+from trackway.ingest.formats._agents import Sessions, folders, from_environ, set_aside
 from trackway.ingest.head import Head
 from trackway.ingest.making import Calls, Keys, args_of, at_of, file_state, is_only_text, rest_of, text_in
 from trackway.ingest.naming import episode_id
 from trackway.ingest.original import Item, Original
 from trackway.ingest.source import Entry, Sign, Source, Trouble
+from trackway.ingest.values import listing, mapping, text
 from trackway.schema.events import (
     AssistantText,
     AssistantThinking,

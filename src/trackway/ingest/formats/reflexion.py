@@ -12,12 +12,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, Final
 
-from trackway.ingest.formats._fields import number
-from trackway.ingest.formats._rows import Row, header, rows, start, text_at
+from trackway.ingest.formats._rows import Row, header, rows, start
 from trackway.ingest.head import Head
 from trackway.ingest.making import rest_of, task_of
 from trackway.ingest.original import Original
 from trackway.ingest.source import Entry, Sign, Source, Trouble
+from trackway.ingest.values import listing, number, text_at
 from trackway.schema.events import AssistantText, EpisodeEnd, Event, Reflection, User
 from trackway.schema.plain import text_of
 
@@ -69,8 +69,8 @@ def _episode(row: Row) -> Iterator[Entry]:
 
 
 def _trials(value: dict[str, Any]) -> Iterator[tuple[str, Event]]:
-    tried, told = _list(value.get("implementations")), _list(value.get("test_feedback"))
-    learned = _list(value.get("reflections")) or _list(value.get("memory"))
+    tried, told = listing(value.get("implementations")), listing(value.get("test_feedback"))
+    learned = listing(value.get("reflections")) or listing(value.get("memory"))
     for i in range(max(len(tried), len(told), len(learned))):
         if i < len(tried):
             yield f"implementation-{i}", AssistantText(content=text_of(tried[i]))
@@ -90,10 +90,6 @@ def _end(row: Row) -> Iterator[Entry]:
         yield Entry(row.session, "end", [EpisodeEnd(outcome=outcome, score=number(solved))], row.place)
     elif solved is not None:
         yield Entry(row.session, "end", [EpisodeEnd()], row.place, None, {"is_solved": solved})
-
-
-def _list(value: Any) -> list[Any]:  # noqa: ANN401
-    return value if isinstance(value, list) else []
 
 
 SOURCE: Final = Source(

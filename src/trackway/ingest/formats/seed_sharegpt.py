@@ -12,7 +12,7 @@ from typing import Any, Final
 import msgspec
 
 from trackway.ingest.decoding import text_of_bytes
-from trackway.ingest.formats._rows import header, items, start, text_at
+from trackway.ingest.formats._rows import header, items, start
 from trackway.ingest.formats._seeds import Names, opening
 from trackway.ingest.formats._tags import asked
 from trackway.ingest.formats.sharegpt import TURNS, Talk
@@ -20,6 +20,7 @@ from trackway.ingest.head import Head
 from trackway.ingest.making import args_of, at_of, rest_of, task_of
 from trackway.ingest.original import Item, Original
 from trackway.ingest.source import Entry, Sign, Source, Trouble
+from trackway.ingest.values import text_at
 from trackway.schema.events import AssistantToolCall, Event, ToolResult
 from trackway.schema.plain import text_of
 

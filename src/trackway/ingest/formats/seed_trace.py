@@ -11,12 +11,13 @@ from typing import Any, Final
 
 import msgspec
 
-from trackway.ingest.formats._rows import header, items, part_of, start, text_at
+from trackway.ingest.formats._rows import header, items, start
 from trackway.ingest.formats._seeds import Names, opening
 from trackway.ingest.head import Head
 from trackway.ingest.making import args_of, at_of, rest_of, task_of
 from trackway.ingest.original import Item, Original
 from trackway.ingest.source import Entry, Sign, Source, Trouble
+from trackway.ingest.values import part_of, text_at
 from trackway.schema.events import AssistantText, AssistantThinking, AssistantToolCall, Event, Note, ToolResult, User
 from trackway.schema.plain import text_of
 

@@ -20,6 +20,7 @@ from trackway.ingest.head import Head
 from trackway.ingest.making import rest_of, task_of
 from trackway.ingest.original import Original
 from trackway.ingest.source import Entry, Sign, Source, Trouble
+from trackway.ingest.values import text_at
 from trackway.schema.events import AssistantText, AssistantThinking, AssistantToolCall, Context, Event, Label, Note
 from trackway.schema.plain import text_of
 
@@ -84,7 +85,7 @@ def _episode(row: _rows.Row, turns: list[Any], variant: str | None, shared: str 
     value, session = row.value, f"{row.session}:{variant}" if variant else row.session
     prompt = next((_said(each) for each in turns if _kind(each) == "user"), "")
     head = _rows.header(
-        _NAME, task_of(prompt) or "chat", model=_rows.text_at(value, "model"), variant=variant, task_key=shared
+        _NAME, task_of(prompt) or "chat", model=text_at(value, "model"), variant=variant, task_key=shared
     )
     told = (*_KEYS, "tools", "system", "model", "label", *(("chosen", "rejected") if variant else ()))
     talk = Talk()

@@ -13,15 +13,16 @@ from pathlib import PurePath
 from typing import Any, Final
 
 from trackway.ingest.decoding import value_of
+from trackway.ingest.formats._beginnings import opened, task_in
 from trackway.ingest.formats._documents import Document
-from trackway.ingest.formats._fields import left, listing, mapping, number, opened, task_in, text
 from trackway.ingest.formats._swe_agent_history import History
 from trackway.ingest.formats._swe_agent_steps import Steps
 from trackway.ingest.formats._swe_reports import Report, report_of
 from trackway.ingest.head import Head
-from trackway.ingest.making import Keys, digest_of, task_of
+from trackway.ingest.making import Keys, digest_of, left, task_of
 from trackway.ingest.original import Original
 from trackway.ingest.source import Entry, Place, Sign, Source, Trouble
+from trackway.ingest.values import listing, mapping, number, text
 from trackway.schema.events import EpisodeEnd, EpisodeStart, Header, Note, Reward
 from trackway.schema.plain import json_text
 

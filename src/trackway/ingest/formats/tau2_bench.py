@@ -11,21 +11,13 @@ from collections.abc import Iterator
 from typing import Any, Final, NamedTuple
 
 from trackway.errors import FileRefused
-from trackway.ingest.formats._fields import number, whole
-from trackway.ingest.formats._rows import (
-    elements,
-    header,
-    name_of,
-    outcome_of,
-    part_of,
-    start,
-    text_at,
-)
+from trackway.ingest.formats._rows import elements, header, name_of, outcome_of, start
 from trackway.ingest.formats._tau2_messages import Talk
 from trackway.ingest.head import Head
 from trackway.ingest.making import Keys, at_of, rest_of, task_of
 from trackway.ingest.original import Original
 from trackway.ingest.source import Entry, Place, Sign, Source, Trouble
+from trackway.ingest.values import number, part_of, text_at, whole
 from trackway.schema.events import EpisodeEnd, Event, Reward
 from trackway.schema.plain import text_of
 

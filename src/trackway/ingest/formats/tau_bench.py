@@ -10,14 +10,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, Final
 
-from trackway.ingest.formats._fields import number, whole
 from trackway.ingest.formats._messages import Chat
-from trackway.ingest.formats._rows import Row, header, outcome_of, part_of, rows, start
+from trackway.ingest.formats._rows import Row, header, outcome_of, rows, start
 from trackway.ingest.formats._tags import asked
 from trackway.ingest.head import Head
 from trackway.ingest.making import rest_of, task_of
 from trackway.ingest.original import Original
 from trackway.ingest.source import Entry, Sign, Source, Trouble
+from trackway.ingest.values import number, part_of, whole
 from trackway.schema.events import AssistantText, EpisodeEnd, Event, Reward, ToolResult
 from trackway.schema.plain import text_of
 

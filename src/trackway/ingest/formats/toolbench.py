@@ -12,11 +12,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, Final, NamedTuple
 
-from trackway.ingest.formats._rows import header, part_of, start, text_at
+from trackway.ingest.formats._rows import header, start
 from trackway.ingest.head import Head
 from trackway.ingest.making import rest_of, task_of
 from trackway.ingest.original import Original
 from trackway.ingest.source import Entry, Sign, Source, Trouble
+from trackway.ingest.values import part_of, text_at
 from trackway.schema.events import (
     AssistantText,
     AssistantThinking,
