@@ -31,6 +31,7 @@ def bench(tmp_path_factory):
         ("sustained", "raw JSONL"),
         ("kill", "SQLite txn"),
         ("read", "lines of JSON"),
+        ("search", "FTS5"),
         ("import", "json.loads"),
         ("start", "import sqlite3"),
         ("growth", "of a fresh one"),

@@ -21,7 +21,7 @@ from trackway.store.live import LiveStore
 if TYPE_CHECKING:
     import tantivy
 
-MOST: Final = 50_000
+MOST: Final = 20_000
 """Events: more are not held in memory; what is left out is said."""
 
 _HEAP: Final = 15 << 20

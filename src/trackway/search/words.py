@@ -80,22 +80,22 @@ def spaced(text: str) -> str:
 
 def _names(raw: bytes) -> set[str]:
     shape = raw.translate(_SHAPE)
-    found = set()
+    runs: set[bytes] = set()
     for humps in _HUMPS:
         at = shape.find(humps)
         while at >= 0:
-            start, end = _bounds(shape, at)
+            # One that begins further back seems to begin with the text, and is too long to be a name.
+            start, end = shape.rfind(b" ", max(0, at - _LONGEST_NAME), at) + 1, shape.find(b" ", at)
+            end = end if end >= 0 else len(raw)
             if end - start <= _LONGEST_NAME:
-                found.add(" ".join(camel(raw[start:end].decode("ascii"))))
+                runs.add(raw[start:end])
             at = shape.find(humps, end)
-    found.discard("")
-    return found
+    return {name for each in runs if (name := _in_parts(each))}
 
 
-def _bounds(shape: bytes, at: int) -> tuple[int, int]:
-    """Where the run of letters and digits around a place begins and ends, as far as a name is long."""
-    start, end = shape.rfind(b" ", max(0, at - _LONGEST_NAME), at) + 1, shape.find(b" ", at)
-    return start or max(0, at - _LONGEST_NAME), end if end >= 0 else len(shape)
+@lru_cache(maxsize=1 << 14)
+def _in_parts(run: bytes) -> str:
+    return " ".join(camel(run.decode("ascii")))
 
 
 @lru_cache(maxsize=1 << 14)
