@@ -3,10 +3,10 @@
 import json
 from pathlib import Path
 
-from trackway.ingest.formats import claude_code
+from trackway.ingest.formats import claude_code, codex
 from trackway.ingest.original import Original
 from trackway.ingest.parse import events_of
-from trackway.schema.events import AssistantToolCall, Context, FileChange, ModelCall, ModelResult, Note
+from trackway.schema.events import AssistantToolCall, Context, FileChange, ModelCall, ModelResult, Note, ToolResult
 
 SESSION = "5b0c1d2e-0000-4000-8000-000000000001"
 
@@ -205,3 +205,36 @@ def test_claude_copy_without_counts(tmp_path):
     events = read(lines(tmp_path, prompt(), first, again), claude_code)
     assert of(events, ModelResult)[-1].usage["output_tokens"] == 40
     assert len(of(events, AssistantToolCall)) == 1
+
+
+# --- Codex 0.166.0 ----------------------------------------------------------------------------------------------------
+
+
+def codex_line(second, kind, **payload):
+    """A line of a rollout."""
+    return {"timestamp": f"2026-01-02T03:04:{second:02}.000Z", "type": kind, "payload": payload}
+
+
+def test_codex_calls_made_at_once(tmp_path):
+    """The calls of one response are a batch, those of the next another; an agent that is none is an error."""
+    meta = codex_line(1, "session_meta", id=SESSION, cwd="/", originator="codex_exec", cli_version="0.166.0")
+
+    def call(second, name):
+        return codex_line(second, "response_item", type="function_call", name=name, arguments="{}", call_id=name)
+
+    def output(second, name, said):
+        return codex_line(second, "response_item", type="function_call_output", call_id=name, output=said)
+
+    path = lines(
+        tmp_path,
+        meta,
+        call(2, "wait_agent"),
+        call(3, "look"),
+        output(4, "wait_agent", "invalid agent id x: Error"),
+        output(5, "look", "a tree"),
+        call(6, "dig"),
+    )
+    events = read(path, codex)
+    first, second, third = of(events, AssistantToolCall)
+    assert first.batch == second.batch != third.batch
+    assert [each.status for each in of(events, ToolResult)] == ["error", "ok"]

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from typing import Any, Final
+from zlib import crc32
 
 from msgspec.structs import replace
 
@@ -120,7 +121,10 @@ def _said(bundle: Bundle, item: dict[str, Any], call: str) -> Iterator[Event]:
             bundle.called.add(call_id)
             given = next((item[each] for each in ("arguments", "input", "action") if item.get(each) is not None), None)
             name = text(item.get("name")) or kind.removesuffix("_call")
-            yield AssistantToolCall(name=name, args=args_of(given), call_id=call_id, call=call, agent=agent, at=at)
+            batch = crc32(call.encode("utf-8", "surrogatepass"))
+            yield AssistantToolCall(
+                name=name, args=args_of(given), call_id=call_id, call=call, batch=batch, agent=agent, at=at
+            )
     else:
         yield Note(topic=kind or "item", detail=item, call=call, agent=agent, at=at)
 

@@ -191,7 +191,7 @@ def _call(thread: Thread, payload: dict[str, Any], kind: str) -> list[Entry]:
     events.append(
         AssistantToolCall(
             name=name if isinstance(name, str) else kind.removesuffix("_call"), args=args, call_id=call_id,
-            call=thread.calls.id, at=thread.at,
+            call=thread.calls.id, batch=thread.calls.batch, at=thread.at,
         )
     )  # fmt: skip
     native = rest_of(payload, *_CALL, "action") if len(payload) > 4 or "action" in payload else None

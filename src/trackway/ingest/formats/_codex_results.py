@@ -28,7 +28,7 @@ _DENIED: Final = (
 _FAILED: Final = (
     "unsupported call", "unsupported custom tool call", "unsupported tool", "failed to parse function arguments",
     "exec_command failed", "write_stdin failed", "apply_patch verification failed", "execution error", "err: ",
-    "failed in sandbox", "tool call error", "Unknown process id",
+    "failed in sandbox", "tool call error", "Unknown process id", "invalid agent id ", "agent with id ",
 )  # fmt: skip
 
 

@@ -10,16 +10,18 @@ call of their own.
 from __future__ import annotations
 
 from typing import Any
+from zlib import crc32
 
 from trackway.ingest.making import Keys
 from trackway.schema.events import Event, ModelCall, ModelResult
 
 
 class ModelCalls:
-    """The calls of one thread; ``id`` is the latest of them."""
+    """The calls of one thread; ``id`` is the latest of them, ``batch`` is what the tools it calls share."""
 
     def __init__(self) -> None:
         self.id: str | None = None
+        self.batch: int | None = None
         self.is_open = False
         self._waits = False
         self._total: dict[str, Any] | None = None
@@ -33,6 +35,7 @@ class ModelCalls:
             return []
         self.is_open = self._waits = True
         self.id = self._names.of(f"model-{when}" if when else "model")
+        self.batch = crc32(self.id.encode("utf-8", "surrogatepass"))
         return [ModelCall(id=self.id, model=model, at=at)]
 
     def close(self) -> None:
