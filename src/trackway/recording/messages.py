@@ -7,7 +7,7 @@ is never trusted (a message may be edited in place) and neither is ``==`` (1 == 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import Any, Final, NamedTuple
 
 import msgspec
@@ -15,11 +15,10 @@ from xxhash import xxh3_128_digest
 
 from trackway.recording.redact import Redactor, Tally
 from trackway.schema.codec import encode_fast, exact
+from trackway.schema.contexts import Reuse, difference
 from trackway.schema.outside import is_thrown_in
 from trackway.schema.plain import is_plain, plain
 from trackway.store.large import BIG
-
-Reuse = tuple[tuple[int, int, int], ...]
 
 
 class Difference(NamedTuple):
@@ -127,29 +126,3 @@ def _encoded(message: Any) -> bytes:  # noqa: ANN401
         if is_thrown_in(error):
             raise
         return encode_fast(exact(plain(message)))
-
-
-def difference(before: Sequence[bytes], now: Sequence[bytes]) -> tuple[Reuse, list[int]]:
-    """Which stretches of ``before`` stand where in ``now``, and which places of ``now`` are new.
-
-    >>> difference([b"a", b"b", b"c"], [b"a", b"x", b"c", b"d"])
-    (((0, 0, 1), (2, 2, 3)), [1, 3])
-    """
-    if len(now) >= len(before) and now[: len(before)] == before:
-        return (((0, 0, len(before)),) if before else ()), list(range(len(before), len(now)))
-    places = dict(zip(reversed(before), range(len(before) - 1, -1, -1), strict=True))  # of equal ones the first
-    reuse: list[tuple[int, int, int]] = []
-    fresh: list[int] = []
-    at = 0
-    while at < len(now):
-        start = places.get(now[at])
-        if start is None:
-            fresh.append(at)
-            at += 1
-            continue
-        stop = start
-        while stop < len(before) and at + stop - start < len(now) and before[stop] == now[at + stop - start]:
-            stop += 1
-        reuse.append((at, start, stop))
-        at += stop - start
-    return tuple(reuse), fresh

@@ -10,6 +10,7 @@ from typing import Any
 
 from xxhash import xxh3_128_digest
 
+from trackway.schema.contexts import difference
 from trackway.schema.events import ModelCall
 from trackway.schema.plain import json_text
 
@@ -30,27 +31,3 @@ class Contexts:
         base = self._base if reuse else None
         self._base, self._before = name, now
         return ModelCall(id=name, base=base, reuse=reuse, messages=tuple(messages[i] for i in fresh), **fields)
-
-
-def difference(before: list[bytes], now: list[bytes]) -> tuple[tuple[tuple[int, int, int], ...], list[int]]:
-    """Which stretches of ``before`` stand where in ``now``, and which places of ``now`` are new.
-
-    >>> difference([b"a", b"b", b"c"], [b"a", b"x", b"c", b"d"])
-    (((0, 0, 1), (2, 2, 3)), [1, 3])
-    """
-    places = {each: at for at, each in reversed(list(enumerate(before)))}  # of equal ones the first
-    reuse: list[tuple[int, int, int]] = []
-    fresh: list[int] = []
-    at = 0
-    while at < len(now):
-        start = places.get(now[at])
-        if start is None:
-            fresh.append(at)
-            at += 1
-            continue
-        stop = start
-        while stop < len(before) and at + stop - start < len(now) and before[stop] == now[at + stop - start]:
-            stop += 1
-        reuse.append((at, start, stop))
-        at += stop - start
-    return tuple(reuse), fresh
