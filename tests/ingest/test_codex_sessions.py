@@ -26,7 +26,7 @@ from tests.ingest.codex_lines import (
     texts,
     when,
 )
-from trackway.ingest.formats.codex import SOURCE, homes
+from trackway.ingest.formats.codex import SOURCE
 from trackway.ingest.original import Original
 from trackway.read.pairs import pairs
 from trackway.schema.events import (
@@ -138,5 +138,5 @@ def test_homes(tmp_path):
     """Rollouts are where ``CODEX_HOME`` says, else below the user's home; only what is there is named."""
     for each in (".codex/sessions", ".codex/archived_sessions", "elsewhere/sessions"):
         (tmp_path / each).mkdir(parents=True)
-    assert homes(tmp_path, {}) == [tmp_path / ".codex" / "sessions", tmp_path / ".codex" / "archived_sessions"]
-    assert homes(tmp_path, {"CODEX_HOME": str(tmp_path / "elsewhere")}) == [tmp_path / "elsewhere" / "sessions"]
+    assert SOURCE.homes(tmp_path, {}) == [tmp_path / ".codex" / "sessions", tmp_path / ".codex" / "archived_sessions"]
+    assert SOURCE.homes(tmp_path, {"CODEX_HOME": str(tmp_path / "elsewhere")}) == [tmp_path / "elsewhere" / "sessions"]

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, Final, NamedTuple
 
+from trackway.ingest.formats._followed import Followed
 from trackway.ingest.making import file_state
 from trackway.schema.events import FileChange
 
@@ -27,7 +28,7 @@ _NEW: Final = ("newText", "new_string", "newString", "new_str", "new", "Replacem
 _ALL: Final = ("replace_all", "replaceAll", "AllowMultiple")
 _LISTS: Final = ("edits", "edit", "ReplacementChunks")
 _KNOWN: Final = 16 << 20
-"""Bytes of contents that are followed; the longest known are forgotten first."""
+"""Bytes of contents that are followed."""
 
 
 class _Asked(NamedTuple):
@@ -42,8 +43,7 @@ class Edits:
 
     def __init__(self) -> None:
         self._open: dict[str, _Asked] = {}
-        self._known: dict[str, bytes] = {}
-        self._size = 0
+        self._known = Followed(_KNOWN)
 
     def call(self, call_id: str, name: str, args: object) -> None:
         """Take in a call; most have nothing to do with files."""
@@ -84,21 +84,12 @@ class Edits:
             "before": None if before is None else file_state(before),
             "after": None if after is None else file_state(after), "cause": cause,
         }  # fmt: skip
-        self._keep(asked.path, after)
+        self._known.keep(asked.path, after)
 
     def seen(self, call_id: str, path: str, after: bytes) -> None:
         """A change that was told with its contents: nothing is inferred of the call, and the file is followed on."""
         self._open.pop(call_id, None)
-        self._keep(path, after)
-
-    def _keep(self, path: str, content: bytes | None) -> None:
-        self._size -= len(self._known.pop(path, b""))
-        if content is None:
-            return
-        self._known[path] = content
-        self._size += len(content)
-        while self._size > _KNOWN:
-            self._size -= len(self._known.pop(next(iter(self._known))))
+        self._known.keep(path, after)
 
 
 def _asked(name: str, args: Mapping[str, Any]) -> _Asked | None:

@@ -7,20 +7,29 @@ few, until the prompt is read.
 from __future__ import annotations
 
 import uuid
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path, PurePosixPath, PureWindowsPath
 from typing import Any, Final
 
 from msgspec.structs import replace
 
 from trackway.ingest.making import task_of
-from trackway.ingest.original import Original
+from trackway.ingest.original import Item, Original
 from trackway.ingest.source import Entry, Place, Trouble
 from trackway.ingest.values import text
 from trackway.schema.events import EpisodeStart, Header, Note, Parent
 
 HELD: Final = 64
 """Entries that are held until the first prompt is read; after that the session begins without one."""
+
+
+def objects(original: Original) -> Iterator[Item | Trouble]:
+    """The lines of a file that are objects; another value by itself is trouble."""
+    for item in original.items():
+        if isinstance(item, Trouble) or isinstance(item.value, dict):
+            yield item
+        else:
+            yield Trouble(item.place, "no object: kept with the file, and not read")
 
 
 def set_aside(original: Original, file: Original | None) -> None:
@@ -45,6 +54,16 @@ def uuid_in(name: str) -> str:
         return str(uuid.UUID(name))
     except ValueError:
         return ""
+
+
+def homes_of(variable: str, usual: str, *inside: str) -> Callable[[Path, Mapping[str, str]], list[Path]]:
+    """Where a user has a client's files: ``inside`` what a variable names, else the client's usual folder."""
+
+    def homes(home: Path, environ: Mapping[str, str]) -> list[Path]:
+        top = from_environ(environ, variable, home) or home / usual
+        return folders(*(top / each for each in inside))
+
+    return homes
 
 
 def folders(*candidates: Path | None) -> list[Path]:

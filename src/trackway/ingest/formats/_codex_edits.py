@@ -12,12 +12,13 @@ import re
 from collections.abc import Iterator
 from typing import Any, Final
 
+from trackway.ingest.formats._followed import Followed
 from trackway.ingest.making import file_state
 from trackway.ingest.values import mapping, text
 from trackway.schema.events import Event, FileChange
 
 _KNOWN: Final = 32 << 20
-"""Bytes of contents that are followed; the longest known are forgotten first."""
+"""Bytes of contents that are followed."""
 _HUNK: Final = re.compile(r"@@ -(\d{1,9})(?:,\d{1,9})? \+\d{1,9}(?:,\d{1,9})? @@")
 _BEGIN, _END = "*** Begin Patch", "*** End Patch"
 _DEEP: Final = 4
@@ -29,8 +30,7 @@ class Edits:
     """The contents one thread has written, as far as they are known."""
 
     def __init__(self) -> None:
-        self._known: dict[str, bytes] = {}
-        self._size = 0
+        self._known = Followed(_KNOWN)
 
     def applied(self, changes: Any, cause: str, at: int) -> tuple[list[Event], list[bytes]]:  # noqa: ANN401  whatever stands there
         """The changes that were made, and the contents they name."""
@@ -47,7 +47,7 @@ class Edits:
         events: list[Event] = []
         contents: list[bytes] = []
         for op, path, new_path, lines in _files_of(patch):
-            self._keep(path, None)
+            self._known.keep(path, None)
             after = None
             if op == "create":
                 contents.append("".join(lines).encode("utf-8", "surrogatepass"))
@@ -82,29 +82,20 @@ class Edits:
             if known is not None:
                 yield self._whole("modify", path, known, None, contents, cause="external", exact=False)
             yield {"op": op, "path": path, "new_path": moved, "exact": False}
-            self._keep(path, None)
+            self._known.keep(path, None)
         if moved:
-            self._keep(path, None)
-            self._keep(moved, after)
+            self._known.keep(path, None)
+            self._known.keep(moved, after)
 
     def _whole(
         self, op: str, path: str, before: bytes | None, after: bytes | None, contents: list[bytes], **more: Any,  # noqa: ANN401  fields of the change
     ) -> dict[str, Any]:  # fmt: skip
         contents.extend(each for each in (before, after) if each is not None)
-        self._keep(path, after)
+        self._known.keep(path, after)
         return {
             "op": op, "path": path, "before": None if before is None else file_state(before),
             "after": None if after is None else file_state(after), **more,
         }  # fmt: skip
-
-    def _keep(self, path: str, content: bytes | None) -> None:
-        self._size -= len(self._known.pop(path, b""))
-        if content is None:
-            return
-        self._known[path] = content
-        self._size += len(content)
-        while self._size > _KNOWN:
-            self._size -= len(self._known.pop(next(iter(self._known))))
 
 
 def _kind_of(change: dict[str, Any]) -> tuple[str, dict[str, Any]]:

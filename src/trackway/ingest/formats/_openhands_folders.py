@@ -6,7 +6,7 @@ One file is read with all the others beside it. It is ``base_state.json`` where 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path, PurePath
 from typing import Any, Final
 
@@ -54,6 +54,15 @@ def event_values(original: Original, pattern: re.Pattern[str]) -> Iterator[Any |
             yield each.value()
         except FileRefused as error:
             yield Trouble(Place(), error.message)
+
+
+def apart(found: Iterable[Any | Trouble], troubles: list[Trouble]) -> Iterator[Any]:
+    """The values alone; what could not be read is put aside, to be told behind them."""
+    for each in found:
+        if isinstance(each, Trouble):
+            troubles.append(each)
+        else:
+            yield each
 
 
 def folder_of(original: Original) -> str:

@@ -6,14 +6,17 @@ after it is a program that plays the user.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Final
 
 from trackway.ingest.formats._beginnings import opened, task_in
-from trackway.ingest.making import left, task_of
+from trackway.ingest.making import Keys, digest_of, left, task_of
+from trackway.ingest.original import Item, Original
 from trackway.ingest.source import Entry, Place, Trouble
 from trackway.ingest.values import listing, mapping, number, text
 from trackway.schema.events import EpisodeEnd, EpisodeStart, Event, Header, Reward, User
+from trackway.schema.plain import json_text
 
 _VERDICTS: Final = ("resolved", "success", "correct", "passed", "result", "score", "reward")
 _ABOUT: Final = ("instance_id", "instance", "instruction", "metadata", "issue", "issue_type", "base_commit")
@@ -40,7 +43,37 @@ def history_of(value: Any) -> list[Any]:  # noqa: ANN401  as above
     return listing(mapping(value).get("history"))
 
 
-def episode(
+def rows(
+    source: str, items: Iterable[Item | Trouble], reader: Callable[[str, dict[str, Any]], ReadHistory]
+) -> Iterator[Entry | Trouble]:
+    """Each row as an episode; ``reader`` is given its name and the row, and reads its history."""
+    keys = Keys()
+    for item in items:
+        if isinstance(item, Trouble):
+            yield item
+        elif not is_row(item.value):
+            yield Trouble(item.place, "no row with a history")
+        else:
+            session = keys.of(digest_of(item.raw))
+            yield from _episode(source, session, item.value, reader(session, item.value), item.place)
+
+
+def listed(original: Original) -> tuple[Iterable[Any], bool] | None:
+    """What a file that is one list holds, and whether these are rows; None where it is no list."""
+    _, line = next(original.lines(), (Place(), b""))
+    if (line or b"").lstrip()[:1] != b"[":
+        return None
+    values = (each.value for each in original.members())
+    first = list(itertools.islice(values, 1))
+    return itertools.chain(first, values), bool(first) and is_row(first[0])
+
+
+def as_items(values: Iterable[Any]) -> Iterator[Item]:
+    """Rows of a list as those of a file of lines are."""
+    return (Item(each, Place(), json_text(each)) for each in values)
+
+
+def _episode(
     source: str, session: str, row: dict[str, Any], read: ReadHistory, place: Place
 ) -> Iterator[Entry | Trouble]:
     """One row: its beginning, its history, its end."""

@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable, Iterator
 from typing import Any, Final
 
-from trackway.ingest.formats._agents import About, Sessions
+from trackway.ingest.formats._agents import About, Sessions, objects
 from trackway.ingest.formats._pi_messages import Messages, Said, spent
 from trackway.ingest.making import Keys, at_of, is_only_text, rest_of, text_in
 from trackway.ingest.naming import episode_id
@@ -62,11 +62,9 @@ class _Reading:
 
     def entries(self, original: Original) -> Iterator[Entry | Trouble]:
         """The lines of a file, without the sessions' beginnings."""
-        for item in original.items():
+        for item in objects(original):
             if isinstance(item, Trouble):
                 yield item
-            elif not isinstance(item.value, dict):
-                yield Trouble(item.place, "no object: kept with the file, and not read")
             elif item.value.get("type") == "session":
                 self._head(item.value, item.place)
             elif text(item.value.get("type")) not in _SAID_AGAIN:

@@ -7,14 +7,14 @@ read in the order of the file, and linked by ``parentUuid``: time goes backwards
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from itertools import islice
 from pathlib import Path
 from typing import Any, Final
 from uuid import UUID
 
 from trackway.errors import FileRefused
-from trackway.ingest.formats._agents import Sessions, folders, from_environ
+from trackway.ingest.formats._agents import Sessions, homes_of
 from trackway.ingest.formats._claude_entries import Session
 from trackway.ingest.head import Head
 from trackway.ingest.making import at_of, digest_of, text_in
@@ -204,12 +204,6 @@ def _task(original: Original, session: str) -> str:
     return ""
 
 
-def homes(home: Path, environ: Mapping[str, str]) -> list[Path]:
-    """Where a user has such files."""
-    chosen = from_environ(environ, "CLAUDE_CONFIG_DIR", home) or home / ".claude"
-    return folders(chosen / "projects")
-
-
 SOURCE: Final = Source(
     name=NAME,
     title="Claude Code",
@@ -217,5 +211,5 @@ SOURCE: Final = Source(
     read=read,
     looked_for="lines with uuid, parentUuid and sessionId (~/.claude/projects)",
     keeps_ids=True,
-    homes=homes,
+    homes=homes_of("CLAUDE_CONFIG_DIR", ".claude", "projects"),
 )

@@ -18,14 +18,13 @@ Anything else that begins with a ``session_meta`` of another id begins another s
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from itertools import chain
-from pathlib import Path
 from typing import Any, Final
 
 from trackway.errors import FileRefused
 from trackway.ingest.formats import _codex_events as events
-from trackway.ingest.formats._agents import Sessions, folders, from_environ
+from trackway.ingest.formats._agents import Sessions, homes_of
 from trackway.ingest.formats._codex_items import item
 from trackway.ingest.formats._codex_thread import Thread
 from trackway.ingest.head import Head
@@ -81,12 +80,6 @@ def _is_first(line: dict[str, Any]) -> bool:
 
 def _is_bare(line: dict[str, Any]) -> bool:
     return "record_type" in line or (text(line.get("type")) in _BARE and "payload" not in line)
-
-
-def homes(home: Path, environ: Mapping[str, str]) -> list[Path]:
-    """Where Codex keeps its rollouts, those put away included."""
-    root = from_environ(environ, "CODEX_HOME", home) or home / ".codex"
-    return folders(root / "sessions", root / "archived_sessions")
 
 
 # --- reading --------------------------------------------------------------------------------------------------------
@@ -247,5 +240,5 @@ SOURCE: Final = Source(
     read=read,
     looked_for="lines of timestamp, type and payload, or bare response items under a line with id and instructions",
     keeps_ids=True,
-    homes=homes,
+    homes=homes_of("CODEX_HOME", ".codex", "sessions", "archived_sessions"),
 )

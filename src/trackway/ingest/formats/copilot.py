@@ -9,11 +9,10 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
-from pathlib import Path
 from typing import Any, Final
 
 from trackway.ingest.formats._agent_edits import Edits
-from trackway.ingest.formats._agents import Sessions, elapsed, folders, from_environ
+from trackway.ingest.formats._agents import Sessions, elapsed, homes_of, objects
 from trackway.ingest.head import Head
 from trackway.ingest.making import Calls, Keys, args_of, at_of, rest_of
 from trackway.ingest.original import Item, Original
@@ -77,11 +76,9 @@ class _Events:
 
     def entries(self, original: Original) -> Iterator[Entry | Trouble]:
         """The events, without the session's beginning."""
-        for item in original.items():
+        for item in objects(original):
             if isinstance(item, Trouble):
                 yield item
-            elif not isinstance(item.value, dict):
-                yield Trouble(item.place, "no object: kept with the file, and not read")
             else:
                 yield self._entry(item)
 
@@ -264,12 +261,8 @@ def _titles(fields: dict[str, Any]) -> list[dict[str, Any]]:
     return [each for each in requests if each]
 
 
-def _homes(home: Path, environ: Mapping[str, str]) -> list[Path]:
-    top = from_environ(environ, "COPILOT_HOME", home) or home / ".copilot"
-    return folders(top / "session-state")
-
-
 SOURCE = Source(
-    name="copilot", title="GitHub Copilot CLI", detect=_detect, read=_read, keeps_ids=True, homes=_homes,
+    name="copilot", title="GitHub Copilot CLI", detect=_detect, read=_read, keeps_ids=True,
+    homes=homes_of("COPILOT_HOME", ".copilot", "session-state"),
     looked_for="events with type, data, id, timestamp and parentId, the first of type session.start",
 )  # fmt: skip

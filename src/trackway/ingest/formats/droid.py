@@ -9,13 +9,12 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping
-from pathlib import Path
 from typing import Any, Final
 
 from trackway.errors import FileRefused
 from trackway.ingest.formats._agent_blocks import Blocks, reminders, said_beside
 from trackway.ingest.formats._agent_edits import Edits
-from trackway.ingest.formats._agents import About, Sessions, folders, from_environ
+from trackway.ingest.formats._agents import About, Sessions, homes_of
 from trackway.ingest.head import Head
 from trackway.ingest.making import Keys, args_of, at_of, digest_of, rest_of
 from trackway.ingest.naming import episode_id
@@ -263,12 +262,8 @@ def _name(about: About, events: list[Event]) -> None:
             about.prompt(each.content)
 
 
-def _homes(home: Path, environ: Mapping[str, str]) -> list[Path]:
-    chosen = from_environ(environ, "FACTORY_DIR", home)
-    return folders((chosen or home / ".factory") / "sessions")
-
-
 SOURCE = Source(
-    name="droid", title="Droid", detect=_detect, read=_read, keeps_ids=True, homes=_homes,
+    name="droid", title="Droid", detect=_detect, read=_read, keeps_ids=True,
+    homes=homes_of("FACTORY_DIR", ".factory", "sessions"),
     looked_for='a line of type "session_start", or a stream of message, tool_call, tool_result and completion',
 )  # fmt: skip

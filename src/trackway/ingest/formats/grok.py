@@ -8,12 +8,11 @@ own beside its session's, and is named in that one's: ``<session>/subagents/<sub
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from pathlib import Path
 from typing import Any, Final
 
 from trackway.errors import FileRefused
 from trackway.ingest.formats._agent_edits import Edits
-from trackway.ingest.formats._agents import Sessions, folders, from_environ, set_aside, uuid_in
+from trackway.ingest.formats._agents import Sessions, homes_of, set_aside, uuid_in
 from trackway.ingest.head import Head
 from trackway.ingest.making import Calls, args_of, at_of, is_only_text, rest_of, text_in
 from trackway.ingest.original import Original
@@ -205,11 +204,8 @@ class _Chat:
         return [event, *changes], rest_of(line, "type", "tool_call_id", "is_error", *known)
 
 
-def _homes(home: Path, environ: Mapping[str, str]) -> list[Path]:
-    return folders((from_environ(environ, "GROK_HOME", home) or home / ".grok") / "sessions")
-
-
 SOURCE = Source(
-    name="grok", title="Grok", detect=_detect, read=_read, keeps_ids=True, homes=_homes,
+    name="grok", title="Grok", detect=_detect, read=_read, keeps_ids=True,
+    homes=homes_of("GROK_HOME", ".grok", "sessions"),
     looked_for="lines of type user, assistant and tool_result with prompt_index, model_id and tool_call_id",
 )  # fmt: skip

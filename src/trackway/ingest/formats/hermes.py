@@ -7,12 +7,11 @@ rewritten with more of them. Its own store is a database; what it exports is rea
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
-from pathlib import Path
+from collections.abc import Iterator
 from typing import Any, Final
 
 from trackway.ingest.formats._agent_edits import Edits
-from trackway.ingest.formats._agents import Sessions, folders, from_environ
+from trackway.ingest.formats._agents import Sessions, homes_of
 from trackway.ingest.head import Head
 from trackway.ingest.making import args_of, at_of, is_only_text, rest_of, text_in
 from trackway.ingest.naming import episode_id
@@ -172,11 +171,8 @@ def _beside(message: dict[str, Any]) -> list[dict[str, Any]]:
     return [each for each in rest if each]
 
 
-def _homes(home: Path, environ: Mapping[str, str]) -> list[Path]:
-    return folders((from_environ(environ, "HERMES_HOME", home) or home / ".hermes") / "sessions")
-
-
 SOURCE = Source(
-    name="hermes", title="Hermes Agent", detect=_detect, read=_read, keeps_ids=True, homes=_homes,
+    name="hermes", title="Hermes Agent", detect=_detect, read=_read, keeps_ids=True,
+    homes=homes_of("HERMES_HOME", ".hermes", "sessions"),
     looked_for="a document with session_id, session_start, platform and messages",
 )  # fmt: skip

@@ -10,16 +10,15 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from trackway.ingest.formats._beginnings import opened
-from trackway.ingest.formats._openhands_folders import V0, event_values, folder_of, is_part
-from trackway.ingest.formats._openhands_rows import episode, history_of, is_row
+from trackway.ingest.formats._openhands_folders import V0, apart, event_values, folder_of, is_part
+from trackway.ingest.formats._openhands_rows import as_items, history_of, is_row, listed, rows
 from trackway.ingest.formats._openhands_v0_events import Events
 from trackway.ingest.head import Head
-from trackway.ingest.making import Keys, digest_of, task_of
+from trackway.ingest.making import task_of
 from trackway.ingest.original import Item, Original
-from trackway.ingest.source import Entry, Place, Sign, Source, Trouble
+from trackway.ingest.source import Entry, Sign, Source, Trouble
 from trackway.ingest.values import listing, mapping, text
 from trackway.schema.events import Context, EpisodeStart, Header
-from trackway.schema.plain import json_text
 
 _NAME = "openhands_v0"
 
@@ -61,55 +60,29 @@ def _is_old(row: Any) -> bool:  # noqa: ANN401  as above
 
 
 def _read(original: Original) -> Iterator[Entry | Trouble]:
-    _, line = next(original.lines(), (Place(), b""))
-    if (line or b"").lstrip()[:1] == b"[":
-        parts = (each.value for each in original.members())
-        first = list(itertools.islice(parts, 1))
-        everything = itertools.chain(first, parts)
-        if first and is_row(first[0]):
-            yield from _rows(Item(each, Place(), json_text(each)) for each in everything)
-        else:
-            yield from _stream("", everything)
+    found = listed(original)
+    if found is not None:
+        values, are_rows = found
+        yield from _rows(as_items(values)) if are_rows else _stream("", values)
         return
     items = original.items()
     first_items = list(itertools.islice(items, 1))
     value = first_items[0].value if first_items and isinstance(first_items[0], Item) else None
     if isinstance(value, dict) and is_event(value) and V0.fullmatch(original.path.name):
-        yield from _folder(original)
+        yield from _told(folder_of(original), event_values(original, V0))
     elif isinstance(value, dict) and isinstance(value.get("trajectory"), list):
         yield from _stream("", value["trajectory"])
     elif isinstance(value, dict) and is_event(value):
-        yield from _lines("", itertools.chain(first_items, items))
+        lines = itertools.chain(first_items, items)
+        yield from _told("", (each if isinstance(each, Trouble) else each.value for each in lines))
     else:
         yield from _rows(itertools.chain(first_items, items))
 
 
-def _folder(original: Original) -> Iterator[Entry | Trouble]:
+def _told(session: str, found: Iterable[Any | Trouble]) -> Iterator[Entry | Trouble]:
+    """Events that stand apart, each on a line or in a file of its own: some may not be readable."""
     troubles: list[Trouble] = []
-
-    def values() -> Iterator[Any]:
-        for each in event_values(original, V0):
-            if isinstance(each, Trouble):
-                troubles.append(each)
-            else:
-                yield each
-
-    yield from _stream(folder_of(original), values())
-    yield from troubles
-
-
-def _lines(session: str, items: Iterable[Item | Trouble]) -> Iterator[Entry | Trouble]:
-    """An event a line."""
-    troubles: list[Trouble] = []
-
-    def values() -> Iterator[Any]:
-        for each in items:
-            if isinstance(each, Trouble):
-                troubles.append(each)
-            else:
-                yield each.value
-
-    yield from _stream(session, values())
+    yield from _stream(session, apart(found, troubles))
     yield from troubles
 
 
@@ -136,16 +109,7 @@ def _stream(session: str, events: Iterable[Any]) -> Iterator[Entry | Trouble]:
 
 
 def _rows(items: Iterable[Item | Trouble]) -> Iterator[Entry | Trouble]:
-    keys = Keys()
-    for item in items:
-        if isinstance(item, Trouble):
-            yield item
-        elif not is_row(item.value):
-            yield Trouble(item.place, "no row with a history")
-        else:
-            session = keys.of(digest_of(item.raw))
-            events = Events(session, first="harness", later="simulated")
-            yield from episode(_NAME, session, item.value, events.entries, item.place)
+    return rows(_NAME, items, lambda session, _: Events(session, first="harness", later="simulated").entries)
 
 
 SOURCE = Source(

@@ -13,16 +13,15 @@ from typing import Any
 
 from trackway.errors import FileRefused
 from trackway.ingest.formats._beginnings import opened
-from trackway.ingest.formats._openhands_folders import BASE, V1, event_values, folder_of, is_part
-from trackway.ingest.formats._openhands_rows import episode, history_of, is_row
+from trackway.ingest.formats._openhands_folders import BASE, V1, apart, event_values, folder_of, is_part
+from trackway.ingest.formats._openhands_rows import ReadHistory, as_items, history_of, is_row, listed, rows
 from trackway.ingest.formats._openhands_v1_events import Events
 from trackway.ingest.head import Head
-from trackway.ingest.making import Keys, digest_of, left, task_of
+from trackway.ingest.making import left, task_of
 from trackway.ingest.original import Item, Original
 from trackway.ingest.source import Entry, Place, Sign, Source, Trouble
 from trackway.ingest.values import listing, mapping, text
 from trackway.schema.events import EpisodeStart, Header
-from trackway.schema.plain import json_text
 
 _NAME = "openhands_v1"
 _SOURCES = ("agent", "user", "environment", "hook")
@@ -62,15 +61,10 @@ def _read(original: Original) -> Iterator[Entry | Trouble]:
     if name == BASE or V1.fullmatch(name):
         yield from _folder(original, is_base=name == BASE)
         return
-    _, line = next(original.lines(), (Place(), b""))
-    if (line or b"").lstrip()[:1] == b"[":
-        parts = (each.value for each in original.members())
-        first = list(itertools.islice(parts, 1))
-        everything = itertools.chain(first, parts)
-        if first and is_row(first[0]):
-            yield from _rows(Item(each, Place(), json_text(each)) for each in everything)
-        else:
-            yield from _conversation("", {}, Events("").entries(everything))
+    found = listed(original)
+    if found is not None:
+        values, are_rows = found
+        yield from _rows(as_items(values)) if are_rows else _conversation("", {}, Events("").entries(values))
         return
     items = original.items()
     head = list(itertools.islice(items, 1))
@@ -113,15 +107,7 @@ def _folder(original: Original, *, is_base: bool) -> Iterator[Entry | Trouble]:
     session = text(base.get("id")) or folder_of(original)
     events = Events(session, _usages(mapping(base.get("stats"))))
     troubles: list[Trouble] = []
-
-    def values() -> Iterator[Any]:
-        for each in event_values(original, V1):
-            if isinstance(each, Trouble):
-                troubles.append(each)
-            else:
-                yield each
-
-    yield from _conversation(session, base, events.entries(values()))
+    yield from _conversation(session, base, events.entries(apart(event_values(original, V1), troubles)))
     yield from troubles
 
 
@@ -154,17 +140,10 @@ def _conversation(session: str, base: dict[str, Any], entries: Iterable[Entry | 
 
 
 def _rows(items: Iterable[Item | Trouble]) -> Iterator[Entry | Trouble]:
-    keys = Keys()
-    for item in items:
-        if isinstance(item, Trouble):
-            yield item
-        elif not is_row(item.value):
-            yield Trouble(item.place, "no row with a history")
-        else:
-            session = keys.of(digest_of(item.raw))
-            usages = _usages(mapping(item.value.get("metrics")))
-            events = Events(session, usages, first="harness", later="simulated")
-            yield from episode(_NAME, session, item.value, events.entries, item.place)
+    def reader(session: str, row: dict[str, Any]) -> ReadHistory:
+        return Events(session, _usages(mapping(row.get("metrics"))), first="harness", later="simulated").entries
+
+    return rows(_NAME, items, reader)
 
 
 SOURCE = Source(

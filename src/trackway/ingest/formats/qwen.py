@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from trackway.ingest.formats._agent_edits import Edits
-from trackway.ingest.formats._agents import Sessions, folders, from_environ, set_aside
+from trackway.ingest.formats._agents import Sessions, folders, from_environ, objects, set_aside
 from trackway.ingest.head import Head
 from trackway.ingest.making import Calls, Keys, args_of, at_of, file_state, is_only_text, rest_of, text_in
 from trackway.ingest.naming import episode_id
@@ -79,11 +79,9 @@ class _Chat:
     def entries(self, original: Original) -> Iterator[Entry | Trouble]:
         """The records, without the sessions' beginnings."""
         first = True
-        for item in original.items():
+        for item in objects(original):
             if isinstance(item, Trouble):
                 yield item
-            elif not isinstance(item.value, dict):
-                yield Trouble(item.place, "no object: kept with the file, and not read")
             else:
                 if first and _agent(item.value):
                     self._belongs(original, item.value)
