@@ -183,6 +183,7 @@ COUNTERS = [
     (r"^openhands/v1", scored.openhands_v1),
     (r"^inspect/", scored.inspect),
     (r"^tau_bench/.*\.json$", scored.tau_bench),
+    (r"^tau_bench/.*few_shot\.jsonl$", scored.tau_few_shot),
     (r"^openai_messages/", scored.openai_chat),
     (r"^sharegpt/", scored.sharegpt),
     (r"/copilot/", agents.copilot),

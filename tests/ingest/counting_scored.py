@@ -127,6 +127,17 @@ def tau_bench(path, tally):
             _chat_message(message, row, tally, is_turn=True)
 
 
+def tau_few_shot(path, tally):
+    """A chat as one text, a role before each message; whom a result answers is not told."""
+    for row, each in enumerate(lines_of(path)):
+        tally.episode(row)
+        for i, line in enumerate(each["messages_display"].split("\n")):
+            if line.startswith("user: "):
+                tally.turn(row)
+            elif line.startswith("tool: "):
+                tally.result(row, i)
+
+
 # --- conversations ----------------------------------------------------------------------------------------------------
 
 
