@@ -6,7 +6,7 @@ An episode is called after the task its first prompt states, not after the words
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Final
 
 from trackway.ingest.making import task_of
@@ -61,18 +61,44 @@ def opened(entries: Iterable[Entry | Trouble], start: Callable[[str, int], Entry
         held.append(each)
         prompt = next((one.content for one in each.events if isinstance(one, User)), "")
         if prompt or len(held) >= HELD:
-            yield start(prompt or _said(held), _at(held))
+            yield start(prompt or _said(held), at_in(held))
             yield from held
             yield from rest
             return
     if held:
-        yield start(_said(held), _at(held))
+        yield start(_said(held), at_in(held))
         yield from held
+
+
+class Held:
+    """One of several sessions that a file holds side by side: its beginning is told once its first prompt is there."""
+
+    def __init__(self, start: Callable[[str, Sequence[Entry]], Entry]) -> None:
+        self._start = start
+        self._held: list[Entry] | None = []
+
+    def take(self, entry: Entry) -> Iterator[Entry]:
+        """What can be told now: nothing while the prompt is waited for."""
+        if self._held is None:
+            yield entry
+            return
+        self._held.append(entry)
+        task = next((task_of(each.content) for each in entry.events if isinstance(each, User)), "")
+        if task or len(self._held) >= HELD:
+            yield from self.flush(task)
+
+    def flush(self, task: str = "") -> Iterator[Entry]:
+        """The beginning, and what was held; nothing where that was done."""
+        if self._held is not None:
+            yield self._start(task, self._held)
+            yield from self._held
+            self._held = None
 
 
 def _said(held: list[Entry]) -> str:
     return next((one.content for each in held for one in each.events if isinstance(one, AssistantText)), "")
 
 
-def _at(held: list[Entry]) -> int:
+def at_in(held: Sequence[Entry]) -> int:
+    """The first time that is told; 0 where none is."""
     return next((event.at for each in held for event in each.events if event.at), 0)

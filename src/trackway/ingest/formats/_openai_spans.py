@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
+from trackway.ingest.formats._beginnings import Held, at_in
 from trackway.ingest.formats._message_parts import text_shown
 from trackway.ingest.formats._response_items import Items
 from trackway.ingest.formats._rows import header, name_of, start
-from trackway.ingest.making import Keys, args_of, at_of, rest_of, task_of
+from trackway.ingest.making import Keys, args_of, at_of, rest_of
 from trackway.ingest.source import Entry, Place
 from trackway.ingest.values import part_of, text_at
 from trackway.schema.canonical import hash_args
-from trackway.schema.events import AssistantToolCall, Context, Event, ModelCall, ModelResult, Note, ToolResult, User
+from trackway.schema.events import AssistantToolCall, Context, Event, ModelCall, ModelResult, Note, ToolResult
 from trackway.schema.plain import text_of
 
-_HELD: Final = 64
 _TALK: Final = ("generation", "response")
 
 
@@ -27,7 +27,7 @@ class Trace:
         self._session = name
         self._keys = Keys()
         self._items = Items()
-        self._held: list[Entry] | None = []
+        self._held = Held(self._start)
         self._fields: dict[str, Any] = {}
         self._seen: set[str] = set()
         self._waiting: list[AssistantToolCall] = []
@@ -45,24 +45,17 @@ class Trace:
             if kept:
                 left["span_data"] = kept
             entry = Entry(self._session, key, events, place, None, left or None)
-        if self._held is None:
-            yield entry
-            return
-        self._held.append(entry)
-        prompt = next((task_of(each.content) for each in entry.events if isinstance(each, User)), "")
-        if prompt or len(self._held) >= _HELD:
-            yield from self.flush(prompt)
+        yield from self._held.take(entry)
 
-    def flush(self, prompt: str = "") -> Iterator[Entry]:
-        """The start, and what was held; nothing where that was done."""
-        if self._held is not None:
-            named = text_at(self._fields, "workflow_name")
-            at = next((each.at for entry in self._held for each in entry.events if each.at), 0)
-            more = {name: each for name, each in self._fields.items() if name in ("workflow_name", "group_id") and each}
-            head = header(self._source, prompt or named or "trace", metadata=more or None)
-            yield start(self._session, head, at=at)
-            yield from self._held
-            self._held = None
+    def flush(self) -> Iterator[Entry]:
+        """What is still held."""
+        return self._held.flush()
+
+    def _start(self, task: str, held: Sequence[Entry]) -> Entry:
+        named = text_at(self._fields, "workflow_name")
+        more = {name: each for name, each in self._fields.items() if name in ("workflow_name", "group_id") and each}
+        head = header(self._source, task or named or "trace", metadata=more or None)
+        return start(self._session, head, at=at_in(held))
 
     def _trace(self, value: dict[str, Any], place: Place) -> Entry:
         """A trace is handed over when it begins and again when it ends."""

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
+from trackway.ingest.formats._rows import items
 from trackway.ingest.making import Keys, digest_of
+from trackway.ingest.original import Item, Original
+from trackway.ingest.source import Trouble
 from trackway.schema.events import Context, Event
 from trackway.schema.plain import text_of
 
@@ -28,6 +32,18 @@ class Names:
         if digest not in known:
             known[digest] = self._keys.of(told)
         return known[digest]
+
+
+def traces(original: Original, name: str) -> Iterator[tuple[Item, str] | Trouble]:
+    """Every line that has a list of that name, and the session it is; any other is trouble."""
+    names = Names()
+    for item in items(original):
+        if isinstance(item, Trouble):
+            yield item
+        elif not isinstance(item.value, dict) or not isinstance(item.value.get(name), list):
+            yield Trouble(item.place, f"a line without a list of {name}")
+        else:
+            yield item, names.of(item.value, item.raw)
 
 
 def opening(system: Any, tools: Any, at: int) -> list[Event]:  # noqa: ANN401  as the line has them

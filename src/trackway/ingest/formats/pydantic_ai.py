@@ -10,17 +10,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, Final
 
+from trackway.ingest.formats._beginnings import Held
 from trackway.ingest.formats._pydantic_parts import Parts
 from trackway.ingest.formats._rows import elements, header, name_of, start
 from trackway.ingest.head import Head
-from trackway.ingest.making import Keys, at_of, rest_of, task_of
+from trackway.ingest.making import Keys, at_of, rest_of
 from trackway.ingest.original import Original
 from trackway.ingest.source import Entry, Place, Sign, Source, Trouble
 from trackway.ingest.values import text_at
-from trackway.schema.events import Event, User
 
 _NAME: Final = "pydantic_ai"
-_HELD: Final = 64
 
 
 def detect(head: Head) -> Sign | None:
@@ -61,7 +60,7 @@ class _Conversation:
         self._session = session
         self._keys = Keys()
         self._parts = Parts()
-        self._held: list[Entry] | None = []
+        self._held = Held(lambda task, _: start(session, header(_NAME, task or "chat"), at=self._at))
         self._at = 0
 
     def message(self, message: dict[str, Any]) -> Iterator[Entry]:
@@ -74,25 +73,11 @@ class _Conversation:
         left = self._parts.rest
         if left:
             rest["parts"] = left
-        entry = Entry(self._session, key, events, native=rest or None)
-        if self._held is None:
-            yield entry
-            return
-        self._held.append(entry)
-        prompt = _prompt(events)
-        if prompt or len(self._held) >= _HELD:
-            yield from self.flush(prompt)
+        yield from self._held.take(Entry(self._session, key, events, native=rest or None))
 
-    def flush(self, prompt: str = "") -> Iterator[Entry]:
-        """The start, and what was held; nothing where that was done."""
-        if self._held is not None:
-            yield start(self._session, header(_NAME, prompt or "chat"), at=self._at)
-            yield from self._held
-            self._held = None
-
-
-def _prompt(events: list[Event]) -> str:
-    return next((task_of(each.content) for each in events if isinstance(each, User)), "")
+    def flush(self) -> Iterator[Entry]:
+        """What is still held."""
+        return self._held.flush()
 
 
 SOURCE: Final = Source(

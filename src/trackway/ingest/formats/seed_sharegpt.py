@@ -12,8 +12,8 @@ from typing import Any, Final
 import msgspec
 
 from trackway.ingest.decoding import text_of_bytes
-from trackway.ingest.formats._rows import header, items, start
-from trackway.ingest.formats._seeds import Names, opening
+from trackway.ingest.formats._rows import header, start
+from trackway.ingest.formats._seeds import opening, traces
 from trackway.ingest.formats._tags import asked
 from trackway.ingest.formats.sharegpt import TURNS, Talk
 from trackway.ingest.head import Head
@@ -49,14 +49,11 @@ def detect(head: Head) -> Sign | None:
 
 def read(original: Original) -> Iterator[Entry | Trouble]:
     """Each line as an episode of one turn."""
-    names = Names()
-    for item in items(original):
-        if isinstance(item, Trouble):
-            yield item
-        elif not isinstance(item.value, dict) or not isinstance(item.value.get("conversations"), list):
-            yield Trouble(item.place, "a line without conversations")
+    for each in traces(original, "conversations"):
+        if isinstance(each, Trouble):
+            yield each
         else:
-            yield from _episode(item, names.of(item.value, item.raw))
+            yield from _episode(*each)
 
 
 def _episode(item: Item, session: str) -> Iterator[Entry]:

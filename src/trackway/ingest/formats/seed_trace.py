@@ -11,8 +11,8 @@ from typing import Any, Final
 
 import msgspec
 
-from trackway.ingest.formats._rows import header, items, start
-from trackway.ingest.formats._seeds import Names, opening
+from trackway.ingest.formats._rows import header, start
+from trackway.ingest.formats._seeds import opening, traces
 from trackway.ingest.head import Head
 from trackway.ingest.making import args_of, at_of, rest_of, task_of
 from trackway.ingest.original import Item, Original
@@ -48,14 +48,11 @@ def detect(head: Head) -> Sign | None:
 
 def read(original: Original) -> Iterator[Entry | Trouble]:
     """Each line as an episode of one turn."""
-    names = Names()
-    for item in items(original):
-        if isinstance(item, Trouble):
-            yield item
-        elif not isinstance(item.value, dict) or not isinstance(item.value.get("steps"), list):
-            yield Trouble(item.place, "a line without a list of steps")
+    for each in traces(original, "steps"):
+        if isinstance(each, Trouble):
+            yield each
         else:
-            yield from _episode(item, names.of(item.value, item.raw))
+            yield from _episode(*each)
 
 
 def _episode(item: Item, session: str) -> Iterator[Entry]:
