@@ -278,7 +278,8 @@ def test_pruned_episodes_stay_away(folder):
     imported(folder)
     with trackway.open_store() as live:
         live.drop([session_id(0)])
-    assert states(folder)[0] == "unchanged"
+    assert states(folder)[0] == "pruned"
+    assert states(folder)[0] == "pruned"  # and is not read any more
     (folder / "0.jsonl").write_bytes(b"".join(pi_lines(6, 0)))
 
     assert states(folder)[0] == "pruned"

@@ -32,6 +32,16 @@ class Unreadable(NamedTuple):
     reason: str
 
 
+def shown(path: Path | str) -> str:
+    """A path as text; bytes in it that are none are spelled out."""
+    return os.fsencode(path).decode("utf-8", "backslashreplace")
+
+
+def named(path: Path) -> str:
+    """What a file is known by: its whole path, as a person would name it."""
+    return shown(os.path.abspath(path))  # noqa: PTH100  keeps links
+
+
 def gathered(paths: Iterable[Path]) -> Iterator[Candidate | Unreadable]:
     """Every file below the paths, each once."""
     met: set[tuple[int, int]] = set()
@@ -53,14 +63,14 @@ def _below(path: Path) -> Iterator[Candidate | Unreadable]:
     try:
         stat = path.stat()
     except OSError as error:
-        yield Unreadable(str(path), error.strerror or str(error))
+        yield Unreadable(shown(path), error.strerror or str(error))
         return
     if path.is_dir():
         yield from _walked(path)
     elif path.is_file():
-        yield Candidate(path, os.path.abspath(path), stat.st_size, stat.st_mtime_ns, is_named=True)  # noqa: PTH100  keeps links
+        yield Candidate(path, named(path), stat.st_size, stat.st_mtime_ns, is_named=True)
     else:
-        yield Unreadable(str(path), "neither a file nor a folder")
+        yield Unreadable(shown(path), "neither a file nor a folder")
 
 
 def _walked(folder: Path) -> Iterator[Candidate | Unreadable]:
@@ -75,10 +85,9 @@ def _walked(folder: Path) -> Iterator[Candidate | Unreadable]:
                 failed.append(error)
                 continue
             if path.is_file() and not path.is_symlink() and stat.st_size:
-                shown = os.path.abspath(path)  # noqa: PTH100  as a person would name it
-                yield Candidate(path, shown, stat.st_size, stat.st_mtime_ns)
+                yield Candidate(path, named(path), stat.st_size, stat.st_mtime_ns)
     for each in failed:
-        yield Unreadable(str(each.filename or folder), each.strerror or str(each))
+        yield Unreadable(shown(each.filename or folder), each.strerror or str(each))
 
 
 def may_be_archive(path: Path) -> bool:

@@ -13,7 +13,7 @@ import shutil
 from collections import deque
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Self
+from typing import Final, Self
 
 import msgspec
 
@@ -42,6 +42,7 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
 
 
 DEFAULT = Options()
+ARCHIVE: Final = "archive"
 
 
 def import_files(
@@ -60,8 +61,9 @@ class Importing:
         self._options = options
         system.make_folder(live.home.path)  # before anything in it: only its owner may look inside
         self._state = State(live.home.imports, live.key)
-        self._storing = Storing(live, self._state, again=options.again, dry=options.dry)
         self._folder = SpoolFolder(live.home.imports)
+        self._instead = State(self._folder.path / "dry", live.key) if options.dry else None
+        self._storing = Storing(live, self._state, again=options.again, instead=self._instead)
         self._readers = Readers(options.workers or os.cpu_count() or 1)
         self._waiting: deque[tuple[Candidate | Unreadable, Begun | Imported]] = deque()
 
@@ -70,6 +72,8 @@ class Importing:
 
     def __exit__(self, *_: object) -> None:
         self._readers.close()
+        if self._instead is not None:
+            self._instead.close()
         self._folder.close()
         self._state.close()
 
@@ -106,24 +110,35 @@ class Importing:
         finally:
             shutil.rmtree(folder, ignore_errors=True)
         told = tuple(warnings)
-        yield Imported(file=archive.name, state="archive", size=archive.size, warnings=told, n_warnings=len(told))
+        yield Imported(file=archive.name, state=ARCHIVE, size=archive.size, warnings=told, n_warnings=len(told))
         if not self._options.dry:
-            self._state.note(archive.name, KnownFile(archive.size, archive.modified, "", "archive"), {})
+            self._state.note(archive.name, KnownFile(archive.size, archive.modified, "", ARCHIVE), {})
 
     def _unchanged(self, each: Candidate | Unreadable) -> Imported | None:
         """What is said of a file that is as it was; it is not read again."""
-        known = None if self._options.again or isinstance(each, Unreadable) else self._state.file(each.name)
-        if known is None or isinstance(each, Unreadable):
+        if self._options.again or isinstance(each, Unreadable):
             return None
-        if not known.is_as_it_was(each.size, each.modified):
+        known = self._state.file(each.name)
+        if known is None or not known.is_as_it_was(each.size, each.modified) or not self._is_here(each.name, known):
             return None
-        return Imported(file=each.name, state="unchanged", source=known.source, size=each.size)
+        state = "pruned" if known.gone else "unchanged"
+        return Imported(file=each.name, state=state, source=known.source, size=each.size)
+
+    def _is_here(self, name: str, known: KnownFile) -> bool:
+        """Whether the store has what it should have of a file: another may have been put in its place."""
+        if known.source == ARCHIVE:
+            return all(self._is_here("", each) for each in self._state.inside(name))
+        if known.gone:
+            return self._storing.are_gone(known.gone)
+        has = getattr(self._live.store, "has_original", None)
+        return has is None or has(known.hash)
 
     def _begin(self, each: Candidate) -> Iterator[Imported]:
         """Have it read; gives what was finished meanwhile."""
         known = self._state.file(each.name)
         earlier = None if known is None or not known.hash else (known.size, known.hash)
-        job = Job(str(each.path), each.name, str(self._folder.name()), earlier, self._options.source)
+        spool = os.fsencode(self._folder.name())
+        job = Job(os.fsencode(each.path), each.name, spool, earlier, self._options.source)
         self._waiting.append((each, self._readers.begin(job, each.size)))
         yield from self._finish(self._readers.ahead)
 
@@ -145,11 +160,10 @@ class Importing:
             return Imported(file=each.name, state=state, size=each.size, error=read.refused, hint=read.hint)
         try:
             if read.source == PACK:
-                dry = self._options.dry
-                return import_pack(self._live, self._state, read, modified=each.modified, dry=dry)
+                return import_pack(self._live, self._storing, read, each)
             return self._storing.store(read, each.modified)
         except (ArithmeticError, EventRefused, LookupError, RecursionError, TypeError, ValueError) as error:
             said = f"{each.name}: the store cannot keep it: {error}"
             return Imported(file=each.name, state="refused", size=each.size, source=read.source, error=said)
         finally:
-            Path(read.spool or "").unlink(missing_ok=True)
+            Path(os.fsdecode(read.spool)).unlink(missing_ok=True)

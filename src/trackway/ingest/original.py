@@ -15,6 +15,7 @@ from typing import IO, TYPE_CHECKING, Any, Final, NamedTuple
 
 from trackway.errors import FileRefused
 from trackway.ingest.decoding import encoding_of, text_of_bytes, value_of, values_of
+from trackway.ingest.gathering import shown
 from trackway.ingest.head import HEAD, Head
 from trackway.ingest.json_parts import parts
 from trackway.ingest.source import Place, Trouble
@@ -57,8 +58,20 @@ class Original:
         stat = path.stat()
         self.size = stat.st_size if size is None else size
         self.modified = stat.st_mtime_ns
+        self.is_plain = True  # whether offsets are those on the disk: found out by reading it
+        self._file = (stat.st_dev, stat.st_ino)
         self.companions: dict[Path, Original] = {}
         self.looked_at: list[Path] = []  # files and folders beside it, there or not: what it says hangs on them
+
+    def is_as_it_was(self) -> bool:
+        """Whether it is still the file that was opened, unchanged."""
+        stat = self.path.stat()
+        return self.has_grown() and (stat.st_size, stat.st_mtime_ns) == (self.size, self.modified)
+
+    def has_grown(self) -> bool:
+        """Whether it is still the file that was opened, and no shorter."""
+        stat = self.path.stat()
+        return (stat.st_dev, stat.st_ino) == self._file and stat.st_size >= self.size
 
     # --- bytes --------------------------------------------------------------------------------------------------
 
@@ -75,6 +88,7 @@ class Original:
         blocks = self._uncompressed()
         first = next(blocks, b"")
         encoding = encoding_of(first)
+        self.is_plain = self.is_plain and encoding is None and not first.startswith(b"\xef\xbb\xbf")
         everything: Iterable[bytes] = _chain(first, blocks)
         if encoding is not None:
             everything = _recoded(everything, encoding)
@@ -85,6 +99,7 @@ class Original:
     def _uncompressed(self) -> Iterator[bytes]:
         raw = self.raw_blocks()
         first = next(raw, b"")
+        self.is_plain = not first.startswith((b"\x28\xb5\x2f\xfd", b"\x1f\x8b"))
         if first.startswith(b"\x28\xb5\x2f\xfd"):
             yield from self._bounded(_unzstd(_chain(first, raw)))
         elif first.startswith(b"\x1f\x8b"):
@@ -235,8 +250,8 @@ class Original:
         ]
 
     def _companion(self, path: Path) -> Original:
-        shown = os.path.relpath(path, self.path.parent)
-        found = Original(path, os.path.normpath(str(Path(self.name).parent / shown)))
+        beside = shown(os.path.relpath(path, self.path.parent))
+        found = Original(path, os.path.normpath(str(Path(self.name).parent / beside)))
         self.companions[path] = found
         return found
 

@@ -23,6 +23,7 @@ import msgspec
 from trackway.ingest.spool import ReadFile
 from trackway.ingest.worker import Job, read_file, receive, send
 from trackway.store import parts, system
+from trackway.store.holding import held, in_the_way
 
 _ALONE: Final = 4 << 20
 """Bytes below which starting other processes costs more than they save."""
@@ -37,10 +38,13 @@ class SpoolFolder:
 
     def __init__(self, inside: Path) -> None:
         system.make_folder(inside)
-        parts.sweep(inside)
-        self.path = Path(tempfile.mkdtemp(prefix=".", suffix=parts.SUFFIX, dir=inside))
-        self._lock = system.open_lock(self.path / parts.LOCK)
-        system.lock(self._lock, exclusive=True, wait=False)
+        with held(inside / parts.LOCK) as got:  # one that is made and not locked yet looks like a dead one's
+            if not got:
+                raise in_the_way(inside / parts.LOCK)
+            parts.sweep(inside)
+            self.path = Path(tempfile.mkdtemp(prefix=".", suffix=parts.SUFFIX, dir=inside))
+            self._lock = system.open_lock(self.path / parts.LOCK)
+            system.lock(self._lock, exclusive=True, wait=False)
         self._numbers = count(1)
 
     def name(self) -> Path:
@@ -117,7 +121,7 @@ class _Reader:
         except (OSError, EOFError, ValueError):
             how = self._process.wait()
             said = f"{job.name}: the process that read it ended ({how})"
-            return ReadFile(path=job.path, name=job.name, refused=said, hint="is there memory enough?")
+            return ReadFile(name=job.name, refused=said, hint="is there memory enough?")
 
     def close(self) -> None:
         """It ends when it is done with what it reads."""

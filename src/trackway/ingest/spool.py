@@ -44,7 +44,8 @@ class SpooledPart(msgspec.Struct, frozen=True, array_like=True, gc=False):
 class Mentioned(msgspec.Struct, frozen=True, kw_only=True):
     """A session that a file is about: its own name, the bytes of the file, its entries and events.
 
-    In an empty one nobody has said or done anything yet.
+    In an empty one nobody has said or done anything yet. A session without a name is known by its ``beginning``: all up
+    to the first thing that came of the prompt. Before that it is empty.
     """
 
     session: str
@@ -53,6 +54,7 @@ class Mentioned(msgspec.Struct, frozen=True, kw_only=True):
     entries: int
     events: int
     is_empty: bool = False
+    beginning: str = ""
 
 
 class Told(msgspec.Struct, frozen=True, kw_only=True):
@@ -67,10 +69,9 @@ class ReadFile(msgspec.Struct, frozen=True, kw_only=True):
     """What was read of a file, without its entries: those are in the spool, where there is one.
 
     ``refused`` says why nothing was; ``part_of`` names the source whose files it is read with; ``beside`` are the
-    paths that were looked at besides, whether or not something was there.
+    paths that were looked at besides, whether or not something was there. Paths are bytes: not all of them are text.
     """
 
-    path: str
     name: str
     size: int = 0
     modified: int = 0
@@ -80,11 +81,11 @@ class ReadFile(msgspec.Struct, frozen=True, kw_only=True):
     n_troubles: int = 0
     files: list[OriginalFile] = []
     instead: str | None = None
-    spool: str | None = None
+    spool: bytes = b""
     refused: str = ""
     hint: str = ""
     part_of: str = ""
-    beside: list[str] = []
+    beside: list[bytes] = []
 
 
 class Spooling:

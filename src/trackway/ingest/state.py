@@ -12,7 +12,7 @@ import os
 import sqlite3
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from blake3 import blake3
 
@@ -23,22 +23,27 @@ from trackway.store import system
 from trackway.store.holding import held, in_the_way
 from trackway.store.live import LiveStore
 
-VERSION: Final = 2
+VERSION: Final = 3
 _TABLES: Final = f"""
 CREATE TABLE files (
     path TEXT PRIMARY KEY, size INTEGER, modified INTEGER, hash TEXT, source TEXT, unnamed BLOB,
-    beside TEXT, surroundings TEXT
+    beside TEXT, surroundings TEXT, gone TEXT
 ) WITHOUT ROWID;
 CREATE TABLE episodes (uuid BLOB PRIMARY KEY, events INTEGER) WITHOUT ROWID;
 CREATE TABLE entries (uuid BLOB, key INTEGER, PRIMARY KEY (uuid, key)) WITHOUT ROWID;
 PRAGMA user_version={VERSION};
 """
 
+_COLUMNS: Final = "SELECT size, modified, hash, source, unnamed, beside, surroundings, gone FROM files"
+_FILE: Final = f"{_COLUMNS} WHERE path = ?"
+_INSIDE: Final = f"{_COLUMNS} WHERE path > ? AND path < ?"
+
 
 class KnownFile(NamedTuple):
     """A file as it was when it was last imported; ``unnamed`` is the episode of one whose session has no name.
 
-    ``beside`` are the paths that were looked at besides, ``surroundings`` says what was there.
+    ``beside`` are the paths that were looked at besides, ``surroundings`` says what was there. ``gone`` are its
+    episodes where nothing was stored because they were pruned.
     """
 
     size: int
@@ -48,6 +53,7 @@ class KnownFile(NamedTuple):
     unnamed: str | None = None
     beside: tuple[str, ...] = ()
     surroundings: str = ""
+    gone: tuple[str, ...] = ()
 
     def is_as_it_was(self, size: int, modified: int) -> bool:
         """Whether neither the file nor what lies beside it has changed."""
@@ -107,13 +113,13 @@ class State:
 
     def file(self, path: str) -> KnownFile | None:
         """What is known of a file."""
-        sql = "SELECT size, modified, hash, source, unnamed, beside, surroundings FROM files WHERE path = ?"
-        row = self._connection.execute(sql, (path,)).fetchone()
-        if row is None:
-            return None
-        size, modified, name, source, unnamed, beside, around = row
-        episode = None if unnamed is None else ids.from_bytes(unnamed)
-        return KnownFile(size, modified, name, source, episode, tuple(json.loads(beside)), around)
+        row = self._connection.execute(_FILE, (path,)).fetchone()
+        return None if row is None else _known_file(row)
+
+    def inside(self, archive: str) -> Iterator[KnownFile]:
+        """What is known of the files in an archive."""
+        rows = self._connection.execute(_INSIDE, (f"{archive}!/", f"{archive}!0")).fetchall()
+        return map(_known_file, rows)
 
     def known(self, live: LiveStore, episode: str) -> set[int] | None:
         """The keys of the entries an episode has; None where there is no such episode."""
@@ -124,20 +130,25 @@ class State:
         uuid = ids.to_bytes(episode)
         row = self._connection.execute("SELECT events FROM episodes WHERE uuid = ?", (uuid,)).fetchone()
         if row is not None and row[0] == count:
-            return {key for (key,) in self._connection.execute("SELECT key FROM entries WHERE uuid = ?", (uuid,))}
+            return self.noted(episode)
         keys = set(_keys_of(live, episode))
         with self._changing():
             self._connection.execute("DELETE FROM entries WHERE uuid = ?", (uuid,))
             self._add(episode, keys, count)
         return keys
 
+    def noted(self, episode: str) -> set[int]:
+        """The keys that were noted of an episode, whatever the store has."""
+        rows = self._connection.execute("SELECT key FROM entries WHERE uuid = ?", (ids.to_bytes(episode),))
+        return {key for (key,) in rows}
+
     def note(self, path: str, file: KnownFile, added: dict[str, tuple[set[int], int]]) -> None:
         """A file is in the store: remember it, and the keys that each episode has more, with its events by now."""
         unnamed = None if file.unnamed is None else ids.to_bytes(file.unnamed)
         with self._changing():
             self._connection.execute(
-                "INSERT OR REPLACE INTO files VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
-                (path, *file[:4], unnamed, json.dumps(file.beside), file.surroundings),
+                "INSERT OR REPLACE INTO files VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                (path, *file[:4], unnamed, json.dumps(file.beside), file.surroundings, json.dumps(file.gone)),
             )
             for episode, (keys, count) in added.items():
                 self._add(episode, keys, count)
@@ -162,6 +173,13 @@ class State:
     def close(self) -> None:
         """Let go of it."""
         self._connection.close()
+
+
+def _known_file(row: tuple[Any, ...]) -> KnownFile:
+    size, modified, name, source, unnamed, beside, around, gone = row
+    episode = None if unnamed is None else ids.from_bytes(unnamed)
+    paths = tuple(json.loads(beside))
+    return KnownFile(size, modified, name, source, episode, paths, around, tuple(json.loads(gone)))
 
 
 def _keys_of(live: LiveStore, episode: str) -> Iterator[int]:

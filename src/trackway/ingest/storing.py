@@ -5,7 +5,8 @@ The look at what is there and the adding happen under the sealers' lock: two imp
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import os
+from collections.abc import Collection, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
@@ -78,21 +79,19 @@ class _Episode:
 class Storing:
     """Puts one file after the other into a store."""
 
-    def __init__(self, live: LiveStore, state: State, *, again: bool = False, dry: bool = False) -> None:
+    def __init__(self, live: LiveStore, state: State, *, again: bool = False, instead: State | None = None) -> None:
+        """``instead`` makes it dry: what would be stored is noted there, and nowhere else."""
         self._live = live
         self._state = state
         self._again = again
-        self._dry = dry
+        self._instead = instead
 
     def store(self, read: ReadFile, modified: int) -> Imported:
         """Add what is new; where this raises, nothing was changed."""
-        spooled = Spooled(Path(read.spool or ""))
+        spooled = _spool_of(read)
         try:
-            if self._dry:
-                episodes = self._episodes(read)
-                for _ in self._records(spooled, episodes):
-                    pass
-                return _told(read, episodes)
+            if self._instead is not None:
+                return self._counted(read, spooled, self._instead)
             with erase.holding(self._live.home):
                 return self._stored(read, spooled, modified)
         finally:
@@ -101,16 +100,32 @@ class Storing:
     def _stored(self, read: ReadFile, spooled: Spooled, modified: int) -> Imported:
         episodes = self._episodes(read)
         if all(each.is_left_out for each in episodes):
+            gone = tuple(each.id for each in episodes if each.is_pruned)
+            if gone:
+                self._state.note(read.name, self._file(read, modified)._replace(gone=gone), {})
             return _told(read, episodes)
         originals = self._originals(read, spooled, episodes)
         self._live.store.seal(Batch(self._records(spooled, episodes), originals=originals, is_whole=True))
         kept = [each for each in episodes if not each.is_left_out]
         unnamed = next((e.id for e, m in zip(episodes, read.sessions, strict=True) if not m.session), None)
-        around = surroundings(read.beside)
-        file = KnownFile(read.size, modified, read.files[0].hash, read.source, unnamed, tuple(read.beside), around)
         added = {each.id: (each.added, self._live.store.episode(each.id).n_events) for each in kept if each.added}
-        self._state.note(read.name, file, added)
+        self._state.note(read.name, self._file(read, modified)._replace(unnamed=unnamed), added)
         return _told(read, episodes)
+
+    def _counted(self, read: ReadFile, spooled: Spooled, instead: State) -> Imported:
+        """What would be new, beside what would be by then."""
+        episodes = self._episodes(read)
+        for episode, entry in _new(spooled, episodes):
+            episode.events += len(entry.events)
+        added = {each.id: (each.added, each.events) for each in episodes if each.added}
+        instead.note(read.name, self._file(read, 0), added)
+        return _told(read, episodes)
+
+    @staticmethod
+    def _file(read: ReadFile, modified: int) -> KnownFile:
+        beside = tuple(map(os.fsdecode, read.beside))
+        around = surroundings(beside)
+        return KnownFile(read.size, modified, read.files[0].hash, read.source, None, beside, around)
 
     # --- which episodes -----------------------------------------------------------------------------------------
 
@@ -122,6 +137,24 @@ class Storing:
             for known, each in zip(found, read.sessions, strict=True)
         ]
 
+    @property
+    def is_dry(self) -> bool:
+        """Whether nothing is stored."""
+        return self._instead is not None
+
+    def note(self, path: str, file: KnownFile) -> None:
+        """Remember a file that was stored by somebody else."""
+        if not self.is_dry:
+            self._state.note(path, file, {})
+
+    def are_left_out(self, episodes: Collection[str]) -> bool:
+        """Whether they were all pruned here, and nobody asked for them again."""
+        return not self._again and self.are_gone(episodes)
+
+    def are_gone(self, episodes: Collection[str]) -> bool:
+        """Whether they were all pruned here."""
+        return len(self._gone([ids.to_bytes(each) for each in episodes])) == len(episodes)
+
     def _gone(self, among: list[bytes]) -> set[bytes]:
         dropped = getattr(self._live.store, "dropped", None)
         return set() if dropped is None else set(dropped(among))
@@ -131,37 +164,44 @@ class Storing:
         keeps_ids = source is not None and source.keeps_ids
         if mentioned.session:
             uuid = episode_id(read.source, mentioned.session, keeps_ids=keeps_ids)
-            return _Known(uuid, self._state.known(self._live, uuid))
+            return _Known(uuid, self._keys(uuid))
         by_content = episode_id(read.source, read.files[0].hash, keeps_ids=False)
-        known = self._state.known(self._live, by_content)
-        return self._earlier(read) or _Known(by_content, known) if known is None else _Known(by_content, known)
+        keys = self._keys(by_content)
+        if keys is not None or self._gone([ids.to_bytes(by_content)]):
+            return _Known(by_content, keys)
+        return self._alike(read, mentioned) or _Known(by_content, None)
 
-    def _earlier(self, read: ReadFile) -> _Known | None:
-        """The episode that this file was, where everything it said then it says still: it has grown, not changed."""
+    def _keys(self, uuid: str) -> set[int] | None:
+        keys = self._state.known(self._live, uuid)
+        more = set[int]() if self._instead is None else self._instead.noted(uuid)
+        return (keys or set()) | more if more else keys
+
+    def _alike(self, read: ReadFile, mentioned: Mentioned) -> _Known | None:
+        """The episode that a session without a name is: what this file was the last time, or what begins like it.
+
+        Two that begin alike and go apart are two episodes: the second one is known by its content.
+        """
         file = self._state.file(read.name)
-        if file is None or file.unnamed is None or file.source != read.source:
-            return None
-        keys = self._state.known(self._live, file.unnamed)
-        if not keys:
-            return None
-        spooled = Spooled(Path(read.spool or ""))
-        try:
-            unnamed = [i for i, each in enumerate(read.sessions) if not each.session]
-            says = {each.key for each in spooled.entries() if each.session in unnamed}
-        finally:
-            spooled.close()
-        return _Known(file.unnamed, keys) if keys <= says else None
+        last = None if file is None or file.source != read.source else file.unnamed
+        begun = episode_id(read.source, mentioned.beginning, keeps_ids=False) if mentioned.beginning else None
+        came = self._from(read.files[0].hash)
+        for uuid in filter(None, (last, begun)):
+            keys = self._keys(uuid)
+            if keys is not None and (uuid in came or _goes_with(keys, read)):
+                return _Known(uuid, keys)
+        return _Known(begun, None) if begun is not None and self._keys(begun) is None else None
+
+    def _from(self, name: str) -> list[str]:
+        """The episodes that this very file has become before: what lies beside it may have changed since."""
+        found = getattr(self._live.store, "episodes_from", None)
+        return [] if found is None else list(found(name))
 
     # --- what is new --------------------------------------------------------------------------------------------
 
     def _records(self, spooled: Spooled, episodes: list[_Episode]) -> Iterator[RawRecord]:
         """What is to be added, as a journal would hand it over."""
         number = 0
-        for entry in spooled.entries():
-            episode = episodes[entry.session]
-            if episode.is_left_out or entry.key in episode.known or entry.key in episode.added:
-                continue
-            episode.added.add(entry.key)
+        for episode, entry in _new(spooled, episodes):
             for content in entry.contents:
                 number += 1
                 body = record.pack_blob_part(number, content, last=True)
@@ -188,6 +228,30 @@ class Storing:
         for i, file in enumerate(read.files):
             about = spans if i == 0 else dict.fromkeys(spans, (0, file.size))
             yield Incoming(file, spooled.parts(), about, read.instead if i == 0 else None)
+
+
+def _spool_of(read: ReadFile) -> Spooled:
+    return Spooled(Path(os.fsdecode(read.spool)))
+
+
+def _new(spooled: Spooled, episodes: list[_Episode]) -> Iterator[tuple[_Episode, SpooledEntry]]:
+    """The entries that their episodes have not yet; from now on they have."""
+    for entry in spooled.entries():
+        episode = episodes[entry.session]
+        if not (episode.is_left_out or entry.key in episode.known or entry.key in episode.added):
+            episode.added.add(entry.key)
+            yield episode, entry
+
+
+def _goes_with(keys: set[int], read: ReadFile) -> bool:
+    """Whether a file says all that an episode does, or nothing but that, in its session without a name."""
+    spooled = _spool_of(read)
+    try:
+        unnamed = next(i for i, each in enumerate(read.sessions) if not each.session)
+        says = {each.key for each in spooled.entries() if each.session == unnamed}
+    finally:
+        spooled.close()
+    return keys <= says or says <= keys
 
 
 def _told(read: ReadFile, episodes: list[_Episode]) -> Imported:

@@ -22,20 +22,24 @@ from trackway.ingest.parse import Found, parsed
 from trackway.ingest.source import Source, Trouble
 from trackway.ingest.sources import all_sources, detect, source_of
 from trackway.ingest.spool import Mentioned, ReadFile, SpooledEntry, Spooling, Told
+from trackway.schema.codec import decode
 from trackway.store.frames import Packer
 from trackway.store.originals import Hashing, OriginalFile, Part, cut
 
 _TOLD: Final = 1000
+_TIMES: Final = 3
+_BEGUN: Final = frozenset({"assistant_text", "assistant_thinking", "assistant_tool_call", "tool_result", "episode_end"})
+"""What makes a session without a name one that can be told from others: before that there is a prompt at most."""
 _LENGTH: Final = struct.Struct("<Q")
 NOTHING_KNOWN: Final = "is nothing known"
 
 
 class Job(NamedTuple):
-    """A file to be read: where it is, what it is called, and what was known of it the last time."""
+    """A file to be read: where it is, what it is called, where to, and what was known of it the last time."""
 
-    path: str
+    path: bytes
     name: str
-    spool: str
+    spool: bytes
     earlier: tuple[int, str] | None = None
     source: str | None = None
 
@@ -78,25 +82,49 @@ class _Session:
         self.number = number
         self.start: int | None = None
         self.stop = 0
+        self.is_anywhere = False
         self.entries = self.events = 0
         self.says = False
+        self.beginning = ""
+        self._begun = blake3()
+
+    def begin(self, found: Found) -> None:
+        """Take an entry for the beginning, as long as nothing has come of it."""
+        if not self.beginning:
+            self._begun.update(found.key.to_bytes(8, "little"))
+            if any(decode(each).kind in _BEGUN for each in found.events):
+                self.beginning = self._begun.hexdigest(16)
 
 
 def read_file(job: Job) -> ReadFile:
     """Read a file into its spool; what is wrong with it is said in what this returns, never raised."""
-    spool = Path(job.spool)
+    spool = Path(os.fsdecode(job.spool))
     try:
-        original = Original(Path(job.path), job.name)
+        return _read(job, spool)
+    except FileRefused as error:
+        found = ReadFile(name=job.name, refused=error.message, hint=error.hint or "")
+    except OSError as error:
+        found = ReadFile(name=job.name, refused=f"{job.name}: {error.strerror or error}")
+    except Exception as error:  # noqa: BLE001  a source may be anybody's: one that trips over a file stops no other
+        said = f"{job.name}: its reader failed: {type(error).__name__}: {error}"
+        found = ReadFile(name=job.name, refused=said, hint="please report it; nothing of the file was imported")
+    spool.unlink(missing_ok=True)
+    return found
+
+
+def _read(job: Job, spool: Path) -> ReadFile:
+    """What the file says; it is read again where it changed meanwhile, and what is kept of it might be another."""
+    for left in reversed(range(_TIMES)):
+        original = Original(Path(os.fsdecode(job.path)), job.name)
         source = _source(original, job.source)
         if isinstance(source, ReadFile):
             return source
-        return _Reading(job, original, source, spool).read()
-    except FileRefused as error:
-        spool.unlink(missing_ok=True)
-        return ReadFile(path=job.path, name=job.name, refused=error.message, hint=error.hint or "")
-    except OSError as error:
-        spool.unlink(missing_ok=True)
-        return ReadFile(path=job.path, name=job.name, refused=f"{job.name}: {error.strerror or error}")
+        found = _Reading(job, original, source, spool).read()
+        opened = (original, *original.companions.values())
+        if all(each.is_as_it_was() for each in opened) or (not left and all(each.has_grown() for each in opened)):
+            return found
+        spool.unlink()
+    raise FileRefused(f"{job.name} changes while it is read", hint="import it when it stands still", path=job.name)
 
 
 def _source(original: Original, given: str | None) -> Source | ReadFile:
@@ -112,7 +140,7 @@ def _source(original: Original, given: str | None) -> Source | ReadFile:
         looked = "; ".join(each.looked_for for each in all_sources())
         raise FileRefused(said, hint=f"looked for {looked}", path=original.name)
     if found[0].sign.is_part:
-        return ReadFile(path=str(original.path), name=original.name, part_of=found[0].source.name)
+        return ReadFile(name=original.name, part_of=found[0].source.name)
     return found[0].source
 
 
@@ -128,6 +156,8 @@ class _Reading:
         self._troubles: list[Told] = []
         self._n_troubles = 0
         self._packer = Packer()
+        self._open: list[_Session] = []
+        self._at = 0
 
     def read(self) -> ReadFile:
         try:
@@ -159,15 +189,32 @@ class _Reading:
         session = self._sessions.get(found.session)
         if session is None:
             session = self._sessions[found.session] = _Session(len(self._sessions))
-        offset = found.place.offset
-        if offset is not None:
-            session.start = offset if session.start is None else session.start
-            session.stop = max(session.stop, offset + 1)
+        if not found.session:
+            session.begin(found)
+        self._stands(session, found.place.offset)
         session.entries += 1
         session.says = session.says or found.says
         session.events += len(found.events)
         events = [(each.body, each.flags, each.schema) for each in found.events]
         self._spool.entry(SpooledEntry(session.number, found.key, events, list(found.contents)))
+
+    def _stands(self, session: _Session, offset: int | None) -> None:
+        """An entry goes from its offset to where the next one begins; of one that stands elsewhere nobody knows."""
+        if offset is None:
+            session.is_anywhere = True
+            return
+        session.start = offset if session.start is None else min(session.start, offset)
+        if offset != self._at:
+            self._end(offset)
+        self._at = offset
+        self._open.append(session)
+
+    def _end(self, offset: int) -> None:
+        """What stands where the last entries were ends here."""
+        for each in self._open:
+            each.stop = max(each.stop, offset)
+            each.is_anywhere = each.is_anywhere or offset < self._at
+        self._open = []
 
     def _files(self) -> tuple[list[OriginalFile], str | None]:
         """The bytes of the file, and of what lies beside it, into the spool."""
@@ -189,24 +236,25 @@ class _Reading:
         grown = earlier is not None and hashing.size > earlier[0] and hashing.earlier == earlier[1]
         return file, earlier[1] if grown and earlier is not None else None
 
-    def _beside(self) -> list[str]:
+    def _beside(self) -> list[bytes]:
         opened = (self._original, *self._original.companions.values())
-        return sorted({str(path) for each in opened for path in each.looked_at})
+        return sorted({os.fsencode(path) for each in opened for path in each.looked_at})
 
     def _told(self, files: list[OriginalFile], instead: str | None) -> ReadFile:
         size = files[0].size
-        is_whole = self._original.path.suffix in (".zst", ".gz")  # offsets in it are not those on the disk
-        sessions = [
-            Mentioned(
-                session=name, start=0 if is_whole or each.start is None else each.start,
-                stop=size if is_whole or each.start is None or len(self._sessions) == 1 else each.stop,
-                entries=each.entries, events=each.events,
-                is_empty=not each.says,
-            )
-            for name, each in self._sessions.items()
-        ]  # fmt: skip
+        self._end(size)
         return ReadFile(
-            path=os.fspath(self._original.path), name=self._original.name, size=size, modified=files[0].modified,
-            source=self._source.name, sessions=sessions, troubles=self._troubles, n_troubles=self._n_troubles,
-            files=files, instead=instead, spool=str(self._spool.path), beside=self._beside(),
+            name=self._original.name, size=size, modified=files[0].modified, source=self._source.name,
+            sessions=[self._mentioned(name, each, size) for name, each in self._sessions.items()],
+            troubles=self._troubles, n_troubles=self._n_troubles, files=files, instead=instead,
+            spool=os.fsencode(self._spool.path), beside=self._beside(),
+        )  # fmt: skip
+
+    def _mentioned(self, name: str, session: _Session, size: int) -> Mentioned:
+        """The bytes of a session are all of them where that is not to be told more closely."""
+        is_all = len(self._sessions) == 1 or session.is_anywhere or not self._original.is_plain
+        is_empty = not session.says or not (name or session.beginning)
+        return Mentioned(
+            session=name, start=0 if is_all else session.start or 0, stop=size if is_all else session.stop,
+            entries=session.entries, events=session.events, is_empty=is_empty, beginning=session.beginning,
         )  # fmt: skip

@@ -75,6 +75,14 @@ class MemoryStore:
         found = [self._originals[name][0] for name, about in self._about.items() if episode_id in about]
         return sorted(found, key=lambda each: (each.beside is not None, -each.size, each.name))
 
+    def has_original(self, name: str) -> bool:
+        """Whether a file is kept, by its hash."""
+        return name in self._originals
+
+    def episodes_from(self, name: str) -> list[str]:
+        """The episodes that came from a file, by its hash."""
+        return list(self._about.get(name, ()))
+
     def original(self, name: str) -> Iterator[bytes]:
         """A file's bytes, by its hash."""
         if name not in self._originals:

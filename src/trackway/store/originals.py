@@ -61,6 +61,14 @@ class KeepsOriginals(Protocol):
         """The files that an episode came from, the largest first; none for one that was recorded."""
         ...
 
+    def has_original(self, name: str) -> bool:
+        """Whether a file is kept, by its hash; one with holes is."""
+        ...
+
+    def episodes_from(self, name: str) -> list[str]:
+        """The episodes that came from a file, by its hash."""
+        ...
+
     def original(self, name: str) -> Iterator[bytes]:
         """A file's bytes, by its hash; raises ``BlobNotFound`` where it, or a part of it, is not kept any more."""
         ...

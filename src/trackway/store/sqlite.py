@@ -229,6 +229,14 @@ class SqliteStore(SqliteFile):
         """The files that an episode came from, the largest first."""
         return sqlite_originals.of_episode(self._rows, episode_id)
 
+    def has_original(self, name: str) -> bool:
+        """Whether a file is kept, by its hash."""
+        return sqlite_originals.has(self._rows, name)
+
+    def episodes_from(self, name: str) -> list[str]:
+        """The episodes that came from a file, by its hash."""
+        return sqlite_originals.episodes_from(self._rows, name)
+
     def original(self, name: str) -> Iterator[bytes]:
         """A file's bytes, by its hash, part by part."""
         return sqlite_originals.bytes_of(self._rows, self._packer, name)

@@ -38,6 +38,9 @@ _MOVE: Final = """
 _OF_EPISODE: Final = """
     SELECT about FROM originals JOIN original_episodes ON original = originals.id
     WHERE episode = (SELECT id FROM episodes WHERE uuid = ?)"""
+_EPISODES_FROM: Final = """
+    SELECT uuid FROM originals JOIN original_episodes ON original = originals.id JOIN episodes ON episodes.id = episode
+    WHERE hash = ?"""
 _GET: Final = "SELECT id, about FROM originals WHERE hash = ?"
 _GET_PART: Final = """
     SELECT part, size, checksum, body FROM original_parts LEFT JOIN parts ON parts.id = part
@@ -128,6 +131,17 @@ def of_episode(rows: Rows, episode_id: str) -> list[OriginalFile]:
         return []
     found = [_file(about) for (about,) in rows(_OF_EPISODE, (ids.to_bytes(episode_id),))]
     return sorted(found, key=lambda each: (each.beside is not None, -each.size, each.name))
+
+
+def has(rows: Rows, name: str) -> bool:
+    """Whether a file is kept."""
+    return bool(rows(_HAS, ()) and rows(_FIND, (digest_of(name),)))
+
+
+def episodes_from(rows: Rows, name: str) -> list[str]:
+    """The episodes that came from a file."""
+    found = rows(_EPISODES_FROM, (digest_of(name),)) if rows(_HAS, ()) else []
+    return [ids.from_bytes(uuid) for (uuid,) in found]
 
 
 def bytes_of(rows: Rows, packer: Packer, name: str) -> Iterator[bytes]:

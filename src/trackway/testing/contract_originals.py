@@ -72,6 +72,8 @@ class OriginalsContract:
 
         assert (found.name, found.size, found.hash) == ("a.jsonl", len(body), hash_bytes(body))
         assert b"".join(keeper.original(found.hash)) == body
+        assert keeper.has_original(found.hash)
+        assert keeper.episodes_from(found.hash) == [_FIRST]
 
     def test_an_empty_file_is_a_file(self, keeper: ImportStore) -> None:
         """Nothing comes back of nothing."""
@@ -111,6 +113,8 @@ class OriginalsContract:
         keeper.drop([_FIRST])
 
         assert keeper.originals(_FIRST) == []
+        assert not keeper.has_original(hash_bytes(body))
+        assert keeper.episodes_from(hash_bytes(body)) == []
         with pytest.raises(BlobNotFound):
             list(keeper.original(hash_bytes(body)))
 
