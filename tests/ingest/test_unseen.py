@@ -3,10 +3,21 @@
 import json
 from pathlib import Path
 
-from trackway.ingest.formats import claude_code, codex
+from trackway.ingest.formats import claude_code, codex, gemini_cli
 from trackway.ingest.original import Original
 from trackway.ingest.parse import events_of
-from trackway.schema.events import AssistantToolCall, Context, FileChange, ModelCall, ModelResult, Note, ToolResult
+from trackway.schema.events import (
+    AssistantText,
+    AssistantThinking,
+    AssistantToolCall,
+    Context,
+    FileChange,
+    ModelCall,
+    ModelResult,
+    Note,
+    ToolResult,
+    User,
+)
 
 SESSION = "5b0c1d2e-0000-4000-8000-000000000001"
 
@@ -238,3 +249,59 @@ def test_codex_calls_made_at_once(tmp_path):
     first, second, third = of(events, AssistantToolCall)
     assert first.batch == second.batch != third.batch
     assert [each.status for each in of(events, ToolResult)] == ["error", "ok"]
+
+
+# --- Gemini CLI 0.61.0 ------------------------------------------------------------------------------------------------
+
+
+def gemini(number, kind, content, **fields):
+    """A message."""
+    return {
+        "id": f"m{number}",
+        "timestamp": f"2026-01-02T03:04:{number:02}.000Z",
+        "type": kind,
+        "content": content,
+    } | fields
+
+
+def test_gemini_picture_beside_results(tmp_path):
+    """A picture that stands beside results is the tool's, and nobody's prompt."""
+    head = {"sessionId": SESSION, "projectHash": "ab", "startTime": "2026-01-02T03:04:00.000Z"}
+    answer = {"functionResponse": {"id": "c1", "name": "look", "response": {"output": "a picture"}}}
+    picture = {"inlineData": {"mimeType": "image/png", "data": "AAAA"}}
+    call = {"id": "c1", "name": "look", "args": {}, "status": "success"}
+    first, later = gemini(2, "gemini", "", toolCalls=[call | {"result": [answer, picture]}]), [answer, picture]
+    path = lines(tmp_path, head, gemini(1, "user", "Look"), first, gemini(3, "user", later))
+    events = read(path, gemini_cli)
+    assert [each.content for each in of(events, User)] == ["Look"]
+    (result,) = of(events, ToolResult)
+    assert result.returned == [picture]
+    untold = gemini(2, "gemini", [{"functionCall": {"id": "c1", "name": "look", "args": {}}}])
+    events = read(lines(tmp_path, head, gemini(1, "user", "Look"), untold, gemini(3, "user", later)), gemini_cli)
+    assert [each.content for each in of(events, User)] == ["Look"]
+    assert [each.detail for each in of(events, Context)] == [{"parts": [picture]}]
+
+
+def test_gemini_resumed(tmp_path):
+    """A session that is taken up again begins with an empty list: nothing was dropped, and nothing is said twice."""
+    head = {"sessionId": SESSION, "projectHash": "ab", "startTime": "2026-01-02T03:04:00.000Z"}
+    told = gemini(0, "user", [{"text": "<session_context>\nOn a Monday"}])
+    said = gemini(2, "gemini", "Done.", thoughts=[{"subject": "", "description": "Dig."}])
+    again = gemini(2, "gemini", [{"text": "Dig.", "thought": True}, {"text": "Done."}])
+    path = lines(
+        tmp_path,
+        head,
+        {"$set": {"messages": [told]}},
+        gemini(1, "user", "Plant a tree"),
+        said,
+        head,
+        {"$set": {"messages": [told]}},
+        {"$set": {"messages": [told, gemini(1, "user", "Plant a tree"), again]}},
+        gemini(3, "user", "Go on"),
+        {"$set": {"messages": [told, gemini(3, "user", "Go on")]}},
+    )
+    events = read(path, gemini_cli)
+    assert [each.content for each in of(events, User)] == ["Plant a tree", "Go on"]
+    assert len(of(events, AssistantThinking)) == len(of(events, AssistantText)) == 1
+    (dropped,) = [each for each in of(events, Context) if each.op == "compact"]
+    assert dropped.detail == {"kept": ["m0", "m3"], "dropped": ["m1", "m2"]}

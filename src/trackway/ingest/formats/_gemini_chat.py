@@ -17,6 +17,7 @@ from trackway.ingest.making import Keys, args_of, at_of, digest_of, rest_of
 from trackway.ingest.source import Entry, Place
 from trackway.ingest.values import listing, mapping, text
 from trackway.schema.events import (
+    AssistantThinking,
     AssistantToolCall,
     Context,
     Event,
@@ -54,11 +55,13 @@ class Chat:
         self._keys = Keys()
         self._numbers = 0
         self._batches = 0
+        self._is_resumed = False
 
     # --- the session ----------------------------------------------------------------------------------------------
 
     def begin(self, meta: dict[str, Any]) -> None:
         """Take over what is told of the session before its first message."""
+        self._is_resumed = bool(self.order)
         about = self.about
         about.at = about.at or at_of(meta.get("startTime")) or at_of(meta.get("start_time"))
         about.note(
@@ -85,10 +88,12 @@ class Chat:
     def _anew(self, messages: list[Any]) -> Iterator[Entry]:
         ids = [text(mapping(each).get("id")) for each in messages]
         gone = [each for each in self.order if each not in ids]
-        if gone:
+        if self._is_resumed:  # a client begins with an empty chat, and is then given the one it goes on with
+            gone, self._is_resumed = [], False
+        elif gone:
             event = Context(op="compact", detail={"kept": [each for each in ids if each], "dropped": gone})
             yield self._entry("$set", digest_of(repr(ids).encode("utf-8", "surrogatepass")), [event])
-        self.order = {}
+        self.order = dict.fromkeys(each for each in self.order if not gone and each not in ids)
         for each in messages:
             yield from self.message(each)
 
@@ -126,15 +131,18 @@ class Chat:
 
     def _told(self, named: str, message: dict[str, Any], content: Any, at: int) -> Iterator[Entry]:  # noqa: ANN401
         parts = parts_of(content)
-        for part in parts:
-            if isinstance(part.get("functionResponse"), dict):
-                yield from self._result_part(named, part["functionResponse"], at)
+        answers = [part["functionResponse"] for part in parts if isinstance(part.get("functionResponse"), dict)]
+        is_known = bool(answers) and all(text(each.get("id")) in self._answered for each in answers)
+        for answer in answers:
+            yield from self._result_part(named, answer, at)
         said = "".join(text(each.get("text")) for each in parts)
         left = [each for each in parts if "functionResponse" not in each]
-        if parts and not left:
-            return
+        if (parts and not left) or (is_known and not said):
+            return  # what stands beside results, as a picture does, was told with them
         event: Event
-        if said.lstrip().startswith(_SET_UP):
+        if answers and not said:
+            event = Context(op="inject", detail={"parts": left}, at=at)
+        elif said.lstrip().startswith(_SET_UP):
             event = Context(op="inject", text=said, detail={"role": "user"}, at=at)
         elif said.lstrip().startswith(_SNAPSHOT):
             event = Context(op="compact", text=said, at=at)
@@ -161,7 +169,10 @@ class Chat:
         thoughts = [mapping(each) for each in listing(message.get("thoughts"))]
         pieces = [*thoughts_of(named, thoughts, at), *content_of(named, content, at)]
         if "call" in self._said[named]:
+            known = [each for each in self._said[named].values() if isinstance(each, str)]
             for part, words, event, native in pieces:
+                if isinstance(event, AssistantThinking) and words in known:
+                    continue  # as a part of the content now, where it was a thought by itself
                 yield from self._part(named, part, words, [event], at=at, native=native)
         else:  # what a message begins with is written at once
             first = next((found for each in thoughts if (found := at_of(each.get("timestamp")))), at)
