@@ -2,7 +2,9 @@
 
 import json
 from collections import Counter
+from itertools import pairwise
 
+from tests.ingest.writing import document
 from trackway.errors import FileRefused
 from trackway.ingest.original import Original
 from trackway.ingest.parse import Found, events_of, parsed
@@ -67,14 +69,24 @@ def entries(source, path):
 
 def check_growth(source, folder, body, name="session.jsonl"):
     """Each beginning of the file, by lines, says the beginning of what the whole file says, session by session."""
-    whole = _by_session(entries(source, written(folder, body, name)))
+    whole = by_session(entries(source, written(folder, body, name)))
     ends = [i + 1 for i, byte in enumerate(body) if byte == 10]
     for end in ends:
-        for session, found in _by_session(entries(source, written(folder, body[:end], name))).items():
+        for session, found in by_session(entries(source, written(folder, body[:end], name))).items():
             assert found == whole[session][: len(found)], f"at byte {end}"
 
 
-def _by_session(found):
+def check_longer(source, folder, versions, name="log.json"):
+    """Each version of a document that is rewritten as it grows says the beginning of what the next one says."""
+    said = [by_session(entries(source, written(folder, document(each), name))) for each in versions]
+    for earlier, later in pairwise(said):
+        for session, found in earlier.items():
+            assert found == later[session][: len(found)]
+    assert sum(map(len, said[-1].values())) > sum(map(len, said[0].values()))
+
+
+def by_session(found):
+    """Entries of each session, in order."""
     sessions = {}
     for each in found:
         sessions.setdefault(each[0], []).append(each)

@@ -1,23 +1,4 @@
-"""For the tests of formats whose files are documents: a document that grows says the same first entries."""
-
-from tests.ingest.agent_checks import entries, written
-from tests.ingest.writing import document
-
-
-def by_session(found):
-    """Entries of each session, in order."""
-    sessions = {}
-    for each in found:
-        sessions.setdefault(each[0], []).append(each)
-    return sessions
-
-
-def check_longer(source, folder, versions, name="log.json"):
-    """Each version of a document says the beginning of what the next one says, session by session."""
-    said = [by_session(entries(source, written(folder, document(each), name))) for each in versions]
-    for earlier, later in zip(said, said[1:], strict=False):
-        for session, found in earlier.items():
-            assert later[session][: len(found)] == found
+"""For the tests of datasets: what an episode says, in short enough to be compared whole."""
 
 
 def says(events):

@@ -5,9 +5,9 @@ from collections import Counter
 
 import pytest
 
-from tests.ingest.agent_checks import check_mutations, lines, of_kind, only, read, sign, troubles, written
+from tests.ingest.agent_checks import check_longer, check_mutations, lines, of_kind, only, read, sign, troubles, written
 from tests.ingest.corpus import files
-from tests.ingest.swe_cases import check_growth, check_parts, document
+from tests.ingest.swe_cases import check_parts, document
 from trackway.errors import FileRefused
 from trackway.ingest.formats import _documents
 from trackway.ingest.formats.atif import SOURCE
@@ -250,7 +250,7 @@ def test_a_document_grows(tmp_path):
     whole = trajectory()
     cut = [trajectory(steps()[:count]) for count in range(3, 6)]
     waiting = {key: each for key, each in steps()[2].items() if key != "observation"}
-    check_growth(SOURCE, tmp_path, [trajectory([*steps()[:2], waiting]), *cut, whole])
+    check_longer(SOURCE, tmp_path, [trajectory([*steps()[:2], waiting]), *cut, whole])
 
 
 def test_a_large_document_says_the_same(tmp_path, monkeypatch):

@@ -6,9 +6,9 @@ from itertools import pairwise
 
 import pytest
 
-from tests.ingest.agent_checks import check_mutations, entries, of_kind, only, read, sign, troubles, written
+from tests.ingest.agent_checks import by_session, check_mutations, entries, of_kind, only, read, sign, troubles, written
 from tests.ingest.corpus import files
-from tests.ingest.dataset_checks import by_session, says
+from tests.ingest.dataset_checks import says
 from tests.ingest.inspect_logs import (
     ANSWER,
     CALLS,

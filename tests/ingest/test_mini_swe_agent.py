@@ -5,9 +5,9 @@ import re
 
 import pytest
 
-from tests.ingest.agent_checks import check_mutations, lines, of_kind, only, read, sign, troubles
+from tests.ingest.agent_checks import check_longer, check_mutations, lines, of_kind, only, read, sign, troubles
 from tests.ingest.corpus import files
-from tests.ingest.swe_cases import check_growth, check_parts, document
+from tests.ingest.swe_cases import check_parts, document
 from trackway.errors import FileRefused
 from trackway.ingest.formats.mini_swe_agent import SOURCE
 from trackway.ingest.original import Original
@@ -331,7 +331,7 @@ def test_a_document_grows(tmp_path):
         trajectory(messages[:count], exit_status="", submission="", model_stats={"api_calls": count})
         for count in range(2, len(messages))
     ]
-    check_growth(SOURCE, tmp_path, [*cut, trajectory(messages)])
+    check_longer(SOURCE, tmp_path, [*cut, trajectory(messages)])
 
 
 def test_a_large_document_says_the_same(tmp_path, monkeypatch):

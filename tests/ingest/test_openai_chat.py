@@ -4,9 +4,20 @@ import json
 
 import pytest
 
-from tests.ingest.agent_checks import check_growth, check_mutations, lines, of_kind, only, read, sign, troubles, written
+from tests.ingest.agent_checks import (
+    check_growth,
+    check_longer,
+    check_mutations,
+    lines,
+    of_kind,
+    only,
+    read,
+    sign,
+    troubles,
+    written,
+)
 from tests.ingest.corpus import files
-from tests.ingest.dataset_checks import check_longer, says
+from tests.ingest.dataset_checks import says
 from tests.ingest.writing import document
 from trackway.ingest.formats.openai_chat import SOURCE
 from trackway.read.pairs import pairs

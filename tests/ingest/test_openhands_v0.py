@@ -5,6 +5,7 @@ import json
 import pytest
 
 from tests.ingest.agent_checks import (
+    check_longer,
     check_mutations,
     entries,
     lines,
@@ -16,7 +17,7 @@ from tests.ingest.agent_checks import (
     written,
 )
 from tests.ingest.corpus import files
-from tests.ingest.swe_cases import check_growth, document
+from tests.ingest.swe_cases import document
 from trackway.ingest.formats.openhands_v0 import SOURCE
 from trackway.ingest.making import file_state
 from trackway.ingest.original import Original
@@ -374,7 +375,7 @@ def test_a_folder_of_events(tmp_path):
 
 def test_a_list_grows(tmp_path):
     """A longer list says first what the shorter one said."""
-    check_growth(SOURCE, tmp_path, [stream()[:count] for count in range(1, len(stream()) + 1)])
+    check_longer(SOURCE, tmp_path, [stream()[:count] for count in range(1, len(stream()) + 1)])
 
 
 def test_lines_of_events(tmp_path):

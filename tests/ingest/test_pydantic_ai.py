@@ -5,9 +5,19 @@ from collections import Counter
 
 import pytest
 
-from tests.ingest.agent_checks import check_mutations, entries, of_kind, only, read, sign, troubles, written
+from tests.ingest.agent_checks import (
+    check_longer,
+    check_mutations,
+    entries,
+    of_kind,
+    only,
+    read,
+    sign,
+    troubles,
+    written,
+)
 from tests.ingest.corpus import files
-from tests.ingest.dataset_checks import check_longer, says
+from tests.ingest.dataset_checks import says
 from tests.ingest.writing import SESSION, at, document
 from trackway.ingest.formats.pydantic_ai import SOURCE
 from trackway.read.pairs import pairs

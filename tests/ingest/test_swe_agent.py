@@ -4,9 +4,9 @@ import json
 
 import pytest
 
-from tests.ingest.agent_checks import check_mutations, lines, of_kind, only, read, sign, troubles
+from tests.ingest.agent_checks import check_longer, check_mutations, lines, of_kind, only, read, sign, troubles
 from tests.ingest.corpus import files
-from tests.ingest.swe_cases import check_growth, check_parts, document
+from tests.ingest.swe_cases import check_parts, document
 from trackway.errors import FileRefused
 from trackway.ingest.formats.swe_agent import SOURCE
 from trackway.read.context import contexts
@@ -255,7 +255,7 @@ def test_a_document_grows(tmp_path):
         value | {"trajectory": value["trajectory"][:k], "history": value["history"][: 2 + 2 * k], "info": going_on}
         for k in range(3)
     ]
-    check_growth(SOURCE, tmp_path, [*cut, value], "a.traj")
+    check_longer(SOURCE, tmp_path, [*cut, value], "a.traj")
 
 
 def test_a_large_document_says_the_same(tmp_path, monkeypatch):

@@ -2,8 +2,8 @@
 
 import pytest
 
-from tests.ingest.agent_checks import check_mutations, of_kind, only, read, sign, troubles, written
-from tests.ingest.dataset_checks import check_longer, says
+from tests.ingest.agent_checks import check_longer, check_mutations, of_kind, only, read, sign, troubles, written
+from tests.ingest.dataset_checks import says
 from tests.ingest.writing import SESSION, document
 from trackway.ingest.formats.tau2_bench import SOURCE
 from trackway.ingest.naming import episode_id
