@@ -1,4 +1,4 @@
-"""OpenHands V0: lists of actions and observations, folders of them, rows of its evaluation and of its resolver."""
+"""OpenHands V0: lists of actions and observations, folders of them, lines, and the real files."""
 
 import json
 
@@ -13,10 +13,20 @@ from tests.ingest.agent_checks import (
     only,
     read,
     sign,
-    troubles,
     written,
 )
 from tests.ingest.corpus import files
+from tests.ingest.openhands_v0_events import (
+    METADATA,
+    RAN,
+    action,
+    evaluation,
+    event,
+    message,
+    observed,
+    response,
+    stream,
+)
 from tests.ingest.swe_cases import document
 from trackway.ingest.formats.openhands_v0 import SOURCE
 from trackway.ingest.making import file_state
@@ -31,71 +41,9 @@ from trackway.schema.events import (
     ModelCall,
     ModelResult,
     Note,
-    Reward,
     ToolResult,
     User,
 )
-
-
-def response(name, content, *calls):
-    """A model's whole response, as every action carries it."""
-    uses = [
-        {"id": call, "type": "function", "function": {"name": tool, "arguments": arguments}}
-        for call, tool, arguments in calls
-    ]
-    message = {"role": "assistant", "content": content, "tool_calls": uses, "function_call": None}
-    return {
-        "id": name, "model": "m-1", "created": 1_770_000_000,
-        "choices": [{"finish_reason": "stop", "message": message}],
-        "usage": {"prompt_tokens": 9, "completion_tokens": 1}, "service_tier": "std",
-    }  # fmt: skip
-
-
-def event(number, source="agent", **fields):
-    """An event's envelope."""
-    return {"id": number, "timestamp": f"2026-03-01T10:00:{number:02}.5", "source": source, "message": ""} | fields
-
-
-def action(number, kind, call=None, told=None, **args):
-    """An action of the agent's; ``told`` is the response it was taken from."""
-    made = event(number, action=kind, args=args)
-    if told is not None:
-        calls = told["choices"][0]["message"]["tool_calls"]
-        name = next(each["function"]["name"] for each in calls if each["id"] == call)
-        made["tool_call_metadata"] = {
-            "function_name": name, "tool_call_id": call, "model_response": told, "total_calls_in_response": len(calls),
-        }  # fmt: skip
-    return made
-
-
-def observed(number, cause, kind, content="", acted=None, **extras):
-    """What came of an action; it repeats the action's response."""
-    made = event(number, cause=cause, observation=kind, content=content, extras=extras)
-    if acted is not None:
-        made["tool_call_metadata"] = acted["tool_call_metadata"]
-    return made
-
-
-def message(number, content, source="user", **args):
-    """Somebody said something."""
-    return event(number, source, action="message", args={"content": content, **args})
-
-
-RAN = action(3, "run", "c1", response("r1", "I look.", ("c1", "execute_bash", '{"command": "ls"}')), command="ls",
-             thought="I look.")  # fmt: skip
-METADATA = {"exit_code": 1, "suffix": "\n[done]"}
-
-
-def stream():
-    """A session: a prompt, a command, a last word."""
-    finish = response("r2", "Done.", ("c2", "finish", '{"message": "done"}'))
-    return [
-        message(0, "Make it float\nplease"), event(1, "environment", observation="agent_state_changed", content="",
-                                                   extras={"agent_state": "running"}),
-        RAN, observed(4, 3, "run", "a.py", RAN, command="ls", metadata=METADATA),
-        action(7, "finish", "c2", finish, thought="Done.", outputs={}), message(9, "Thanks"),
-        message(11, "Welcome.", "agent", wait_for_response=True),
-    ]  # fmt: skip
 
 
 def events(folder, value):
@@ -271,90 +219,6 @@ def test_an_action_that_is_missing(tmp_path):
     found = events(tmp_path, [message(0, "Go"), observed(4, 3, "run", "x", RAN)])
     assert [each.call_id for each in of_kind(found, ToolResult)] == ["c1"]
     assert found[-1].native.fields["entry"]["tool_call_metadata"]["model_response"]["id"] == "r1"
-
-
-OLD = [
-    {"action": "message", "content": "Mend it", "wait_for_response": False},
-    {"action": "run", "command": "ls", "thought": "I look.", "is_confirmed": "confirmed", "action_risk": None},
-    {"observation": "run", "content": "a.py", "exit_code": 0, "command_id": -1, "command": "ls"},
-    {"action": "run_ipython", "code": "1/0", "thought": "", "is_confirmed": "confirmed"},
-    {"observation": "run_ipython", "content": "boom", "code": "1/0"},
-    {"action": "finish", "outputs": {}, "thought": "Done."},
-]
-
-
-def rows(folder, *values):
-    """The events of each row."""
-    return list(read(SOURCE, written(folder, lines(*values), "output.jsonl")).values())
-
-
-@pytest.mark.parametrize("history", [OLD, [OLD[:1], OLD[1:3], OLD[3:5], OLD[5:]]])
-def test_resolver_rows(tmp_path, history):
-    """Events without ids, or in pairs: results are of the action before; success is the outcome and a reward."""
-    issue = {"owner": "o", "repo": "r", "number": 5, "title": "It leaks", "body": "badly"}
-    row = {
-        "issue": issue, "issue_type": "issue", "instruction": "Mend it", "base_commit": "", "git_patch": "diff",
-        "history": history, "metrics": {"accumulated_cost": 0.1}, "success": False, "comment_success": None,
-        "result_explanation": "It still leaks.", "error": None,
-    }  # fmt: skip
-    (found,) = rows(tmp_path, row)
-    assert (found[0].header.task, found[0].header.task_key) == ("It leaks", "o/r#5")
-    assert [(each.call.name, each.result and each.result.content) for each in pairs(found)] == [
-        ("run", "a.py"), ("run_ipython", "boom"), ("finish", None),
-    ]  # fmt: skip
-    assert json.loads(of_kind(found, AssistantToolCall)[0].args)["command"] == "ls"
-    assert [each.content for each in of_kind(found, AssistantText)] == ["I look.", "Done."]
-    assert [(each.content, each.actor, each.turn) for each in of_kind(found, User)] == [("Mend it", "harness", 1)]
-    assert [(each.name, each.value) for each in of_kind(found, Reward)] == [("success", 0.0)]
-    end = of_kind(found, EpisodeEnd)[0]
-    assert (end.outcome, end.reason) == ("failure", "It still leaks.")
-    assert found[-2].native.fields["entry"]["git_patch"] == "diff"
-
-
-def evaluation(**fields):
-    """A row of an evaluation."""
-    about = {"agent_class": "CodeActAgent", "llm_config": {"model": "m-1"}, "max_iterations": 50}
-    return {
-        "instance_id": "a__b-1", "instance": {"problem_statement": "It leaks\nbadly"}, "instruction": "<x>\nMend",
-        "metadata": about, "history": [message(0, "<x>\nMend"), *stream()[2:]], "metrics": {"accumulated_cost": 0.2},
-        "test_result": {"git_patch": "diff"}, "error": None,
-    } | fields  # fmt: skip
-
-
-@pytest.mark.parametrize(
-    ("result", "outcome", "rewards"),
-    [
-        ({"git_patch": "diff"}, None, {}),
-        ({"git_patch": "diff", "report": {"resolved": True, "failed_apply_patch": False}}, "success", {"resolved": 1}),
-        ({"resolved": False}, "failure", {"resolved": 0}),
-        ({"score": 0.5}, None, {"score": 0.5}),
-        ({"result": {"odd": 1}}, None, {}),
-        (True, "success", {"result": 1}),
-        (None, None, {}),
-    ],
-)
-def test_evaluation_rows(tmp_path, result, outcome, rewards):
-    """One row is one finished episode; what the harness says of it is the outcome; what is no verdict is kept."""
-    (found,) = rows(tmp_path, evaluation(test_result=result))
-    start = found[0].header
-    assert (start.task, start.task_key, start.model) == ("It leaks", "a__b-1", "m-1")
-    assert {each.name: each.value for each in of_kind(found, Reward)} == rewards
-    assert of_kind(found, EpisodeEnd)[0].outcome == outcome
-    assert [each.actor for each in of_kind(found, User)] == ["harness", "simulated"]
-
-
-def test_rows_are_known_by_their_bytes(tmp_path):
-    """Equal rows are told apart; a row that failed before it began is an episode; a broken line stops nothing."""
-    failed = evaluation(history=None, error="no image")
-    body = lines(evaluation(), evaluation(), failed, {"odd": 1}) + b'{"instance_id": "cut'
-    path = written(tmp_path, body, "output.jsonl")
-    found = read(SOURCE, path)
-    first, second, third = found
-    assert second == f"{first}#2"
-    assert len(found[first]) == len(found[second])
-    assert of_kind(found[third], EpisodeEnd)[0].error == "no image"
-    assert [each.content for each in of_kind(found[third], User)] == ["<x>\nMend"]
-    assert [each.place.line for each in troubles(SOURCE, path)] == [4, 5]
 
 
 def test_a_folder_of_events(tmp_path):
