@@ -1,6 +1,7 @@
 """Importing: megabytes a second on one core, format by format, beside others that read the same files.
 
-Beside every figure the same bytes go through ``json.loads``, which is the least that reading them takes in Python.
+A second is one of a core's work, as the kernel counts it: others on the machine do not make it longer. Beside every
+figure the same bytes go through ``json.loads``, which is the least that reading them takes in Python.
 `claude-converter` and `teich` make messages for training of the same sessions and are installed apart; a ratio compares
 two neighbours in the same minute, and the order changes from round to round. What they keep of a file is looked for in
 what they make, mark by mark.
@@ -27,16 +28,17 @@ _MB = 1 << 20
 
 
 class Took(NamedTuple):
-    """One reading of a file: its size, how long it took, what more was held than before, and what came out."""
+    """One reading of a file: its size, seconds of a core and of the clock, what more was held, and what came out."""
 
     size: int
     seconds: float
+    waited: float
     memory: float
     events: int = 0
 
     @property
     def rate(self) -> float:
-        """Megabytes a second."""
+        """Megabytes for each second that a core worked on them."""
         return self.size / _MB / self.seconds
 
 
@@ -46,9 +48,9 @@ class Took(NamedTuple):
 def _timed(act: Callable[[], int], size: int) -> Took:
     settle()
     one_core()
-    before, started = memory.reset(), time.perf_counter()
+    before, started, worked = memory.reset(), time.perf_counter(), time.process_time()
     events = act()
-    return Took(size, time.perf_counter() - started, memory.peak() - before, events)
+    return Took(size, time.process_time() - worked, time.perf_counter() - started, memory.peak() - before, events)
 
 
 def parsing(*paths: Path) -> Took:
@@ -73,16 +75,16 @@ def storing(path: Path) -> Took:
     from trackway.ingest.importing import Options as How
     from trackway.ingest.importing import import_files
 
-    with scratch() as home, trackway.open_store(home=home) as live:
-        list(import_files(live, gathered([path]), How(workers=1, dry=True)))  # everything is loaded
+    def act(home: Path, what: Path) -> int:
+        with trackway.open_store(home=home) as live:
+            done = list(import_files(live, gathered([what]), How(workers=1)))
+        if [each.state for each in done] != ["new"]:
+            raise ValueError(f"{what.name}: {done}")
+        return sum(each.events for each in done)
 
-        def act() -> int:
-            done = list(import_files(live, gathered([path]), How(workers=1)))
-            if [each.state for each in done] != ["new"]:
-                raise ValueError(f"{path.name}: {done}")
-            return sum(each.events for each in done)
-
-        return _timed(act, path.stat().st_size)
+    with scratch() as warm, scratch() as home:
+        act(warm / "home", sessions.write(warm, path.name.partition("-")[0], 1 << 14))  # everything is loaded
+        return _timed(lambda: act(home, path), path.stat().st_size)
 
 
 def loading(path: Path) -> Took:
