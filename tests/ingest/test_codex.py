@@ -4,14 +4,7 @@ import json
 
 import pytest
 
-from tests.ingest.agent_checks import (
-    check_growth,
-    check_mutations,
-    lines,
-    of_kind,
-    only,
-    written,
-)
+from tests.ingest.agent_checks import check_growth, check_mutations, lines, of_kind, only, written
 from tests.ingest.codex_lines import (
     ENVIRONMENT,
     bare,

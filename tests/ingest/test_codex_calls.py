@@ -4,28 +4,10 @@ import json
 
 import pytest
 
-from tests.ingest.agent_checks import (
-    of_kind,
-)
-from tests.ingest.codex_lines import (
-    done,
-    event,
-    events_of,
-    item,
-    legacy,
-    line,
-    meta,
-    paginated,
-    said,
-    when,
-)
+from tests.ingest.agent_checks import of_kind
+from tests.ingest.codex_lines import done, event, events_of, item, legacy, line, meta, paginated, said, when
 from trackway.read.pairs import pairs
-from trackway.schema.events import (
-    Context,
-    ModelCall,
-    Note,
-    ToolResult,
-)
+from trackway.schema.events import Context, ModelCall, Note, ToolResult
 
 # --- what is done -----------------------------------------------------------------------------------------------------
 

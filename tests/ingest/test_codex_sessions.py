@@ -4,37 +4,12 @@ import json
 
 import zstandard
 
-from tests.ingest.agent_checks import (
-    lines,
-    of_kind,
-    only,
-    read,
-    sign,
-    troubles,
-    written,
-)
-from tests.ingest.codex_lines import (
-    ENVIRONMENT,
-    OTHER,
-    THREAD,
-    bare,
-    done,
-    events_of,
-    legacy,
-    meta,
-    said,
-    texts,
-    when,
-)
+from tests.ingest.agent_checks import lines, of_kind, only, read, sign, troubles, written
+from tests.ingest.codex_lines import ENVIRONMENT, OTHER, THREAD, bare, done, events_of, legacy, meta, said, texts, when
 from trackway.ingest.formats.codex import SOURCE
 from trackway.ingest.original import Original
 from trackway.read.pairs import pairs
-from trackway.schema.events import (
-    Context,
-    EpisodeStart,
-    ModelCall,
-    User,
-)
+from trackway.schema.events import Context, EpisodeStart, ModelCall, User
 
 # --- sessions ---------------------------------------------------------------------------------------------------------
 

@@ -1,24 +1,12 @@
 """Gemini CLI: what came of calls, and the files that they changed."""
 
-from tests.ingest.agent_checks import (
-    of_kind,
-    only,
-    written,
-)
-from tests.ingest.gemini_lines import (
-    call,
-    changed,
-    conversation,
-    document,
-    message,
-)
+from tests.ingest.agent_checks import of_kind, only, written
+from tests.ingest.gemini_lines import call, changed, conversation, document, message
 from trackway.ingest.formats.gemini_cli import SOURCE
 from trackway.ingest.making import file_state
 from trackway.ingest.original import Original
 from trackway.read.pairs import pairs
-from trackway.schema.events import (
-    FileChange,
-)
+from trackway.schema.events import FileChange
 
 
 def test_results(tmp_path):

@@ -4,17 +4,7 @@ import json
 
 import pytest
 
-from tests.ingest.agent_checks import (
-    check_longer,
-    check_mutations,
-    entries,
-    lines,
-    of_kind,
-    only,
-    read,
-    sign,
-    written,
-)
+from tests.ingest.agent_checks import check_longer, check_mutations, entries, lines, of_kind, only, read, sign, written
 from tests.ingest.corpus import files
 from tests.ingest.openhands_v0_events import (
     METADATA,

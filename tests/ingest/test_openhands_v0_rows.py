@@ -4,23 +4,11 @@ import json
 
 import pytest
 
-from tests.ingest.agent_checks import (
-    lines,
-    of_kind,
-    read,
-    troubles,
-    written,
-)
+from tests.ingest.agent_checks import lines, of_kind, read, troubles, written
 from tests.ingest.openhands_v0_events import evaluation
 from trackway.ingest.formats.openhands_v0 import SOURCE
 from trackway.read.pairs import pairs
-from trackway.schema.events import (
-    AssistantText,
-    AssistantToolCall,
-    EpisodeEnd,
-    Reward,
-    User,
-)
+from trackway.schema.events import AssistantText, AssistantToolCall, EpisodeEnd, Reward, User
 
 OLD = [
     {"action": "message", "content": "Mend it", "wait_for_response": False},

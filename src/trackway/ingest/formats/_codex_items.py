@@ -17,15 +17,7 @@ from trackway.ingest.formats._codex_twins import AGENT, MODEL, THINKING, USER
 from trackway.ingest.making import args_of, is_only_text, rest_of, text_in
 from trackway.ingest.source import Entry
 from trackway.ingest.values import listing, mapping, text
-from trackway.schema.events import (
-    AssistantText,
-    AssistantThinking,
-    AssistantToolCall,
-    Context,
-    Event,
-    Note,
-    ToolResult,
-)
+from trackway.schema.events import AssistantText, AssistantThinking, AssistantToolCall, Context, Event, Note, ToolResult
 from trackway.schema.plain import json_text
 
 _TAGS: Final = frozenset({

@@ -20,15 +20,7 @@ from trackway.ingest.formats._message_parts import text_shown
 from trackway.ingest.formats._messages import Chat, Said
 from trackway.ingest.making import args_of, at_of, rest_of
 from trackway.ingest.values import number, part_of, text_at
-from trackway.schema.events import (
-    AssistantToolCall,
-    Context,
-    Event,
-    ModelCall,
-    ModelResult,
-    Note,
-    User,
-)
+from trackway.schema.events import AssistantToolCall, Context, Event, ModelCall, ModelResult, Note, User
 from trackway.schema.plain import text_of
 
 _TOLD: Final = (

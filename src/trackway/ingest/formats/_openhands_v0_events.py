@@ -15,16 +15,7 @@ from trackway.ingest.formats._responses import Answer, answer_of
 from trackway.ingest.making import Keys, args_of, at_of, left, text_in
 from trackway.ingest.source import Entry, Place, Trouble
 from trackway.ingest.values import listing, mapping, text, whole
-from trackway.schema.events import (
-    AssistantText,
-    AssistantToolCall,
-    Context,
-    Event,
-    ModelCall,
-    Note,
-    ToolResult,
-    User,
-)
+from trackway.schema.events import AssistantText, AssistantToolCall, Context, Event, ModelCall, Note, ToolResult, User
 
 _ENVELOPE: Final = (
     "id", "timestamp", "source", "message", "cause", "action", "observation", "tool_call_metadata", "llm_metrics",

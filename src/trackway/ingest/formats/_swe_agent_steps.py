@@ -15,15 +15,7 @@ from trackway.ingest.formats._swe_agent_history import History, Matched, shown
 from trackway.ingest.making import args_of, is_only_text, left, text_in
 from trackway.ingest.source import Entry, Place, Trouble
 from trackway.ingest.values import listing, mapping, milliseconds, text
-from trackway.schema.events import (
-    AssistantText,
-    AssistantThinking,
-    AssistantToolCall,
-    Event,
-    Note,
-    ToolResult,
-    User,
-)
+from trackway.schema.events import AssistantText, AssistantThinking, AssistantToolCall, Event, Note, ToolResult, User
 
 _EXITS: Final = ("Exit due to ", "Exiting due to ")
 _STEP: Final = (
