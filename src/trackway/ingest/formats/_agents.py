@@ -23,9 +23,9 @@ HELD: Final = 64
 """Entries that are held until the first prompt is read; after that the session begins without one."""
 
 
-def objects(original: Original) -> Iterator[Item | Trouble]:
-    """The lines of a file that are objects; another value by itself is trouble."""
-    for item in original.items():
+def objects(items: Iterable[Item | Trouble]) -> Iterator[Item | Trouble]:
+    """The lines that are objects; another value by itself is trouble."""
+    for item in items:
         if isinstance(item, Trouble) or isinstance(item.value, dict):
             yield item
         else:

@@ -62,7 +62,7 @@ class _Reading:
 
     def entries(self, original: Original) -> Iterator[Entry | Trouble]:
         """The lines of a file, without the sessions' beginnings."""
-        for item in objects(original):
+        for item in objects(original.items()):
             if isinstance(item, Trouble):
                 yield item
             elif item.value.get("type") == "session":

@@ -24,7 +24,7 @@ from typing import Any, Final
 
 from trackway.errors import FileRefused
 from trackway.ingest.formats import _codex_events as events
-from trackway.ingest.formats._agents import Sessions, homes_of
+from trackway.ingest.formats._agents import Sessions, homes_of, objects
 from trackway.ingest.formats._codex_items import item
 from trackway.ingest.formats._codex_thread import Thread
 from trackway.ingest.head import Head
@@ -97,14 +97,11 @@ def _entries(original: Original, sessions: Sessions) -> Iterator[Entry | Trouble
     threads: dict[str, Thread] = {}
     thread = threads[session] = Thread(session, sessions.about(session))
     family: set[str] = set()
-    for each in chain(first, values):
+    for each in objects(chain(first, values)):
         if isinstance(each, Trouble):
             yield each
             continue
         value = each.value
-        if not isinstance(value, dict):
-            yield Trouble(each.place, "no object, but a value by itself")
-            continue
         kind = value.get("type")
         meta = _meta_of(value) if kind is None or kind == "session_meta" else None
         if meta is not None:

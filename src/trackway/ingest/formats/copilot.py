@@ -76,7 +76,7 @@ class _Events:
 
     def entries(self, original: Original) -> Iterator[Entry | Trouble]:
         """The events, without the session's beginning."""
-        for item in objects(original):
+        for item in objects(original.items()):
             if isinstance(item, Trouble):
                 yield item
             else:

@@ -17,7 +17,7 @@ from typing import Any, Final
 
 from trackway.errors import FileRefused
 from trackway.ingest.decoding import text_of_bytes, value_of
-from trackway.ingest.formats._agents import Sessions, folders
+from trackway.ingest.formats._agents import Sessions, folders, objects
 from trackway.ingest.formats._gemini_chat import Chat
 from trackway.ingest.head import Head, closed
 from trackway.ingest.original import Original
@@ -122,14 +122,11 @@ def _begun(meta: dict[str, Any], sessions: Sessions) -> Chat:
 def _lines(original: Original, sessions: Sessions) -> Iterator[Entry | Trouble]:
     chats: dict[str, Chat] = {}
     chat: Chat | None = None
-    for each in original.items():
+    for each in objects(original.items()):
         if isinstance(each, Trouble):
             yield each
             continue
         value = each.value
-        if not isinstance(value, dict):
-            yield Trouble(each.place, "no object, but a value by itself")
-            continue
         session = text(value.get("sessionId"))
         if chat is None or (session and session != chat.session):
             chat = chats.get(session) or _begun(value if session else {}, sessions)

@@ -79,7 +79,7 @@ class _Chat:
     def entries(self, original: Original) -> Iterator[Entry | Trouble]:
         """The records, without the sessions' beginnings."""
         first = True
-        for item in objects(original):
+        for item in objects(original.items()):
             if isinstance(item, Trouble):
                 yield item
             else:
