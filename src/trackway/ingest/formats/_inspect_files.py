@@ -144,12 +144,12 @@ class _Zipped:
 
     def samples(self) -> Iterator[Sample | Trouble]:
         """In the order in which they were written: that is how they ended."""
-        for name, info in self._names.items():
+        for name, member in self._names.items():
             try:
                 if (shell := _SHELL.fullmatch(name)) is not None:
                     yield self._chunked(shell[1])
                 elif _ONE.fullmatch(name) is not None:
-                    yield self._one(name, info)
+                    yield self._one(name, member)
             except BROKEN as error:
                 yield Trouble(Place(), f"{name} cannot be read: {error}")
 
@@ -161,8 +161,8 @@ class _Zipped:
             raise ValueError(f"{name} is of more than {LONGEST >> 20} MB")
         return value_of(b"".join(self._blocks(name)))
 
-    def _one(self, name: str, info: zipfile.ZipInfo) -> Sample | Trouble:
-        if info.file_size <= LONGEST:
+    def _one(self, name: str, member: zipfile.ZipInfo) -> Sample | Trouble:
+        if member.file_size <= LONGEST:
             value = self._value(name)
             return whole_sample(value) if isinstance(value, dict) else _no_sample(value)
         fields: dict[str, Any] = {}

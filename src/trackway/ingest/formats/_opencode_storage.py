@@ -19,12 +19,12 @@ from trackway.ingest.values import mapping, text
 _DEEPEST: Final = 16
 
 
-def is_session(info: Mapping[str, Any]) -> bool:
+def is_session(session: Mapping[str, Any]) -> bool:
     """Whether a value is what a session's file holds."""
-    time = mapping(info.get("time"))
-    named = isinstance(info.get("id"), str) and {"title", "version"} <= info.keys() and "created" in time
-    placed = {"projectID", "directory"} & info.keys() or text(info.get("id")).startswith("ses")
-    return bool(named and placed and "role" not in info)
+    time = mapping(session.get("time"))
+    named = isinstance(session.get("id"), str) and {"title", "version"} <= session.keys() and "created" in time
+    placed = {"projectID", "directory"} & session.keys() or text(session.get("id")).startswith("ses")
+    return bool(named and placed and "role" not in session)
 
 
 class Storage:

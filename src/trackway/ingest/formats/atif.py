@@ -78,12 +78,12 @@ def _session(about: dict[str, Any], first: Any) -> str:  # noqa: ANN401  a step 
     Converters also write "unknown", or their own name: the first step tells those apart, and stays the same while a
     document grows.
     """
-    run, document = text(about.get("session_id")), text(about.get("trajectory_id"))
-    name = ":".join(filter(None, (run, document)))
+    session, document = text(about.get("session_id")), text(about.get("trajectory_id"))
+    name = ":".join(filter(None, (session, document)))
     if not name:
         return ""
     try:
-        uuid.UUID(run)
+        uuid.UUID(session)
     except ValueError:
         return f"{name}:{digest_of(json_text(first))}"
     return name

@@ -84,8 +84,8 @@ def _read(original: Original) -> Iterator[Entry | Trouble]:
 
 def _exported(original: Original, sessions: Sessions) -> Iterator[Entry | Trouble]:
     members = original.members("messages")
-    info = next((mapping(each.value) for each in members if each.key == "info"), {})
-    messages = _begun(info, sessions, None)
+    head = next((mapping(each.value) for each in members if each.key == "info"), {})
+    messages = _begun(head, sessions, None)
     try:
         for part in original.members("messages"):
             said = mapping(part.value)
@@ -96,17 +96,17 @@ def _exported(original: Original, sessions: Sessions) -> Iterator[Entry | Troubl
                 yield Trouble(Place(), f"message {part.number} is no object: kept with the file, and not read")
     except FileRefused as error:  # far into a large file: what came before it is sound
         yield Trouble(Place(), str(error))
-    yield from _reverted(info, messages)
+    yield from _reverted(head, messages)
 
 
 def _stored(original: Original, sessions: Sessions) -> Iterator[Entry | Trouble]:
-    info = original.value()
-    if not isinstance(info, dict):
+    head = original.value()
+    if not isinstance(head, dict):
         raise original.refused("no session of opencode: not an object")
     for name in ("session_diff", "todo"):  # opened, so that they are kept: what they say is in the calls
-        original.near(2, name, f"{text(info.get('id'))}.json")
-    storage = Storage(original, text(info.get("id")))
-    messages = _begun(info, sessions, storage)
+        original.near(2, name, f"{text(head.get('id'))}.json")
+    storage = Storage(original, text(head.get("id")))
+    messages = _begun(head, sessions, storage)
     files = list(storage.messages())
     for i, (_, _, file) in enumerate(files):
         fields = yield from _value(file)
@@ -119,7 +119,7 @@ def _stored(original: Original, sessions: Sessions) -> Iterator[Entry | Trouble]
                 parts.append({"id": each.path.stem, **part})
         is_open = i == len(files) - 1 and "completed" not in mapping(fields.get("time"))
         yield from messages.entries(Message({"id": file.path.stem, **fields}, parts, is_open))
-    yield from _reverted(info, messages)
+    yield from _reverted(head, messages)
 
 
 def _value(file: Original) -> Generator[Trouble, None, dict[str, Any] | None]:
@@ -134,35 +134,35 @@ def _value(file: Original) -> Generator[Trouble, None, dict[str, Any] | None]:
     return None
 
 
-def _reverted(info: dict[str, Any], messages: Messages) -> Iterator[Entry]:
+def _reverted(head: dict[str, Any], messages: Messages) -> Iterator[Entry]:
     """What was said after a message was taken back."""
-    revert = mapping(info.get("revert"))
+    revert = mapping(head.get("revert"))
     if revert:
         event = Context(op="rewind", detail=rest_of(revert, "diff"), agent=messages.agent)
         key = f"revert {text(revert.get('messageID'))} {text(revert.get('partID'))}"
         yield Entry(messages.session, key, [event], native=revert)
 
 
-def _begun(info: dict[str, Any], sessions: Sessions, storage: Storage | None) -> Messages:
+def _begun(head: dict[str, Any], sessions: Sessions, storage: Storage | None) -> Messages:
     """The session an episode is: this one, or the one that gave it its task, where that one is here, too."""
-    own, parent = text(info.get("id")), text(info.get("parentID"))
+    own, parent = text(head.get("id")), text(head.get("parentID"))
     above = storage.above(parent) if parent and storage is not None else None
     session = own if above is None else text(above.get("id"))
     about = sessions.about(session)
-    _tell(about, info if above is None else above)
+    _tell(about, head if above is None else above)
     if above is not None and storage is not None:
         storage.begin(about, session)
         storage.forget()
-        sessions.sub_agent(session, own, text(info.get("title")), info)
+        sessions.sub_agent(session, own, text(head.get("title")), head)
     elif parent:
         about.parent = Parent(episode=episode_id("opencode", parent, keeps_ids=False))
     return Messages(session, None if above is None else own, about)
 
 
-def _tell(about: About, info: dict[str, Any]) -> None:
-    about.native, about.title = info, text(info.get("title"))
-    about.at = at_of(mapping(info.get("time")).get("created"))
-    about.note(cwd=info.get("directory"), version=info.get("version"), project=info.get("projectID"))
+def _tell(about: About, head: dict[str, Any]) -> None:
+    about.native, about.title = head, text(head.get("title"))
+    about.at = at_of(mapping(head.get("time")).get("created"))
+    about.note(cwd=head.get("directory"), version=head.get("version"), project=head.get("projectID"))
 
 
 def _streamed(original: Original, sessions: Sessions) -> Iterator[Entry | Trouble]:
