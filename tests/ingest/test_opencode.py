@@ -160,7 +160,7 @@ def test_results_come_in_the_order_in_which_they_came(tmp_path):
     events = only(SOURCE, stored(tmp_path))
     found = of_kind(events, ToolResult)
     assert [(each.call_id, each.status, each.exit_code) for each in found] == [
-        ("c2", "ok", None), ("c1", "ok", 2), ("c3", "ok", None), ("c4", "denied", None), ("c5", "ok", None),
+        ("c2", "ok", None), ("c1", "error", 2), ("c3", "ok", None), ("c4", "denied", None), ("c5", "ok", None),
     ]  # fmt: skip
     assert found[1].duration_ms == 30
     calls = of_kind(events, AssistantToolCall)

@@ -3,7 +3,7 @@
 import json
 from pathlib import Path
 
-from trackway.ingest.formats import claude_code, codex, gemini_cli
+from trackway.ingest.formats import claude_code, codex, gemini_cli, opencode, qwen
 from trackway.ingest.original import Original
 from trackway.ingest.parse import events_of
 from trackway.schema.events import (
@@ -305,3 +305,91 @@ def test_gemini_resumed(tmp_path):
     assert len(of(events, AssistantThinking)) == len(of(events, AssistantText)) == 1
     (dropped,) = [each for each in of(events, Context) if each.op == "compact"]
     assert dropped.detail == {"kept": ["m0", "m3"], "dropped": ["m1", "m2"]}
+
+
+# --- Qwen Code 0.24.4, opencode 1.18.33 -------------------------------------------------------------------------------
+
+
+def qwen_record(number, kind, parts, **fields):
+    """A record of a chat."""
+    at = f"2026-01-02T03:04:{number:02}.000Z"
+    message = {"role": "user", "parts": parts}
+    return {"uuid": f"u{number}", "sessionId": SESSION, "timestamp": at, "type": kind, "message": message} | fields
+
+
+def test_qwen_exit_code_and_new_file(tmp_path):
+    """A command's exit code is in its text; a file whose difference begins with nothing is new."""
+
+    def call(name, **args):
+        return {"functionCall": {"id": name, "name": name, "args": args}}
+
+    def answer(number, name, said, **told):
+        given = {"functionResponse": {"id": name, "name": name, "response": said}}
+        return qwen_record(number, "tool_result", [given], toolCallResult={"callId": name, **told})
+
+    shown = {"fileDiff": "--- a\n+++ a\n@@ -0,0 +1,1 @@\n+one\n", "originalContent": "", "newContent": "one\n"}
+    path = lines(
+        tmp_path,
+        qwen_record(1, "user", [{"text": "Dig"}]),
+        qwen_record(
+            2,
+            "assistant",
+            [call("run_shell_command", command="dig"), call("write_file", file_path="/a", content="one\n")],
+        ),
+        answer(
+            3, "run_shell_command", {"error": "Output: no\nError: (none)\nExit Code: 4\nSignal: (none)"}, status="error"
+        ),
+        answer(4, "write_file", {"output": "done"}, status="success", resultDisplay=shown),
+    )
+    events = read(path, qwen)
+    assert [(each.exit_code, each.is_error) for each in of(events, ToolResult)] == [(4, True), (None, False)]
+    (change,) = of(events, FileChange)
+    assert (change.op, change.before, change.after.size) == ("create", None, 4)
+
+
+def test_qwen_sub_agent_is_told_of_when_it_begins(tmp_path):
+    """A sub-agent's file is told of at the time of its own first record, behind the session's beginning."""
+    chats, subs = tmp_path / "chats", tmp_path / "subagents" / SESSION
+    chats.mkdir()
+    subs.mkdir(parents=True)
+    lines(chats, qwen_record(1, "user", [{"text": "Dig"}]), name=f"{SESSION}.jsonl")
+    first = qwen_record(9, "user", [{"text": "Look"}], agentId="a1", agentName="scout", isSidechain=True)
+    events = read(lines(subs, first, name="agent-a1.jsonl"), qwen)
+    assert [each.at // 10**9 % 60 for each in of(events, Note)] == [9]
+
+
+def test_opencode_calls_that_failed(tmp_path):
+    """A command that left with another code than 0 has failed, and so has a call that was none."""
+
+    def tool(number, name, **state):
+        about = {"id": f"prt_{number}", "messageID": "msg_2", "sessionID": "ses_1", "type": "tool", "tool": name}
+        return about | {"callID": f"c{number}", "state": {"status": "completed", "input": {}, **state}}
+
+    def message(number, role, *parts):
+        about = {"id": f"msg_{number}", "sessionID": "ses_1", "role": role, "time": {"created": 1767323045000 + number}}
+        return {"info": about, "parts": list(parts)}
+
+    asked = {"id": "prt_0", "messageID": "msg_1", "sessionID": "ses_1", "type": "text", "text": "Dig"}
+    document = {
+        "info": {
+            "id": "ses_1",
+            "directory": "/",
+            "version": "1.18.33",
+            "title": "t",
+            "time": {"created": 1767323045000},
+        },
+        "messages": [
+            message(1, "user", asked),
+            message(
+                2,
+                "assistant",
+                tool(1, "bash", output="no", metadata={"exit": 4}),
+                tool(2, "invalid", output="no such tool", metadata={}),
+                tool(3, "bash", output="yes", metadata={"exit": 0}),
+            ),
+        ],
+    }
+    path = tmp_path / "export.json"
+    path.write_text(json.dumps(document))
+    told = [(each.exit_code, each.is_error, each.status) for each in of(read(path, opencode), ToolResult)]
+    assert sorted(told, key=str) == [(0, False, "ok"), (4, True, "error"), (None, True, "error")]

@@ -175,7 +175,8 @@ class Sessions:
         )  # fmt: skip
         place = about.place or (waiting[0].place if waiting else Place())
         if about.before is not None:
-            first = [replace(each, at=about.at) for each in about.before.events]
+            at = next((each.at for entry in waiting[:1] for each in entry.events if each.at), about.at)
+            first = [replace(each, at=at) for each in about.before.events]
             yield about.before._replace(events=first)
         yield Entry(session, "start", [EpisodeStart(header=header, at=about.at)], place, native=about.native)
         yield from waiting

@@ -61,7 +61,7 @@ def _answer(answer: dict[str, Any]) -> Found:
 def result_of(call: dict[str, Any], call_id: str, at: int) -> ToolResult:
     """The result of a call, with the exit code that a shell's text ends with."""
     found = found_in(call.get("result"), call_id)
-    exit_code = _exit_code(found.content) if call.get("name") == "run_shell_command" else None
+    exit_code = exit_code_of(found.content) if call.get("name") == "run_shell_command" else None
     status = _STATUS.get(text(call.get("status")), "error" if found.is_error or exit_code else "ok")
     return ToolResult(
         call_id=call_id, content=found.content, is_error=status == "error", exit_code=exit_code, status=status,
@@ -69,7 +69,8 @@ def result_of(call: dict[str, Any], call_id: str, at: int) -> ToolResult:
     )  # fmt: skip
 
 
-def _exit_code(said: str) -> int | None:
+def exit_code_of(said: str) -> int | None:
+    """The exit code that a command's result names, in its own line near the end."""
     place = said.rfind("Exit Code: ")
     if place < 0:
         return None

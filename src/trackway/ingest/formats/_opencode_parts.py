@@ -32,6 +32,8 @@ from trackway.schema.events import (
 from trackway.schema.plain import text_of
 
 _OPEN: Final = ("pending", "running")
+_INVALID: Final = "invalid"
+"""The tool that the client calls in place of one that is not there, or that could not be called so."""
 _STOPPED: Final = (
     ("The user rejected", "denied"),
     ("The user has specified a rule", "denied"),
@@ -205,7 +207,7 @@ class _Answer:
         edits.call(call_id, name, given)
         if state.get("status") in _OPEN or not ({"output", "error"} & state.keys()):
             return
-        result = self._result(state, call_id, elapsed(start, end), end or start)
+        result = self._result(state, name, call_id, elapsed(start, end), end or start)
         changes, contents = exact(state, call_id)
         guessed, known = edits.result(call_id, ok=not result.failed)
         if not changes:
@@ -215,13 +217,15 @@ class _Answer:
         entry = self._entry(f"{text(part.get('id'))} result", events, native)._replace(contents=contents)
         self._waiting.append((result.at, entry))
 
-    def _result(self, state: dict[str, Any], call_id: str, took: float | None, at: int) -> ToolResult:
-        about, failed = state.get("metadata"), state.get("status") == "error"
-        said = text_of(state.get("error") if failed else state.get("output"))
+    def _result(self, state: dict[str, Any], name: str, call_id: str, took: float | None, at: int) -> ToolResult:
+        about, is_broken = state.get("metadata"), state.get("status") == "error"
+        said = text_of(state.get("error") if is_broken else state.get("output"))
+        exit_code = whole(mapping(about).get("exit"))
+        failed = is_broken or bool(exit_code) or name == _INVALID
         status = next((each for begins, each in _STOPPED if said.startswith(begins)), "error") if failed else "ok"
         return ToolResult(
-            call_id=call_id, content=said, is_error=failed, status=status, exit_code=whole(mapping(about).get("exit")),
-            returned=small(about), duration_ms=took, at=at, agent=self._agent,
+            call_id=call_id, content=said, is_error=failed, status=status, exit_code=exit_code, returned=small(about),
+            duration_ms=took, at=at, agent=self._agent,
         )  # fmt: skip
 
     def _step(self, part: dict[str, Any]) -> Iterator[Entry]:

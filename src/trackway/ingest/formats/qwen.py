@@ -14,6 +14,7 @@ from typing import Any, Final
 
 from trackway.ingest.formats._agent_edits import Edits
 from trackway.ingest.formats._agents import Sessions, folders, from_environ, objects, set_aside
+from trackway.ingest.formats._gemini_results import exit_code_of
 from trackway.ingest.head import Head
 from trackway.ingest.making import Calls, Keys, args_of, at_of, file_state, is_only_text, rest_of, text_in
 from trackway.ingest.naming import episode_id
@@ -191,8 +192,10 @@ class _Chat:
         failed = "error" in response or about.get("status") == "error"
         said = response.get("output", response.get("error", response or None))
         took, display = about.get("durationMs"), about.get("resultDisplay")
+        is_command = given.get("name") == "run_shell_command"
         yield ToolResult(
             call_id=call_id, content=text_of(said), is_error=failed, at=at, agent=agent,
+            exit_code=exit_code_of(text_of(said)) if is_command else None,
             status=_STATUS.get(text(about.get("status")), "error" if failed else "ok"),
             returned=None if display == said else display,
             duration_ms=took if isinstance(took, (int, float)) and not isinstance(took, bool) else None,
@@ -215,7 +218,8 @@ class _Chat:
             return None
         if "originalContent" not in display or display.get("truncatedForSession"):
             return None
-        before = None if old is None else old.encode("utf-8", "surrogatepass")
+        is_new = old is None or (not old and "@@ -0,0 " in text(display.get("fileDiff")) and new != "")
+        before = None if is_new or old is None else old.encode("utf-8", "surrogatepass")
         after = new.encode("utf-8", "surrogatepass")
         contents += [each for each in (before, after) if each is not None]
         change = {
