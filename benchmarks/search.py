@@ -1,9 +1,9 @@
 """Searching a million events: ranked, newest first, by prefix and by pattern, and what the index costs.
 
 The same text is put beside it into SQLite's full-text search (FTS5), ranked by its bm25. Words are drawn as they are in
-real text: few are in every event, most in a handful, and every event has some that no other has. What is timed of ours
-is a whole answer: is there anything new, the hits, grouped by episode, their events read back and the pieces cut out.
-FTS5 is asked for the numbers of the best rows only.
+real text: few are in every event, most in a handful, and every event has some that no other has. The index alone is
+asked for the best hundred events, as FTS5 is. A whole answer of ours is more: is there anything new, the hits, grouped
+by episode, their events read back from the store and the pieces cut out.
 """
 
 import itertools
@@ -23,6 +23,9 @@ from trackway.schema import ids
 from trackway.schema.events import Event
 from trackway.search.catching_up import catch_up
 from trackway.search.finding import Asked, find
+from trackway.search.index import opened, place_of
+from trackway.search.matching import Matching
+from trackway.search.query import parse
 from trackway.search.texts import text_of
 from trackway.store.base import Batch
 from trackway.testing.events import records
@@ -35,10 +38,10 @@ _LIMIT = 10
 
 
 class Built(NamedTuple):
-    """An index: events a second on one core and on two, bytes of the index and of the text, of FTS5 too."""
+    """An index: events a second on one core and on all, bytes of the index and of the text; the same of FTS5."""
 
     one: float
-    two: float
+    all: float
     bytes: int
     text: int
     fts_rate: float
@@ -56,13 +59,16 @@ class Quantiles(NamedTuple):
 
 
 def run(options: Options) -> Iterator[Table]:
-    """Build a store, index it, ask."""
-    events = options.size(1_000_000, 10_000)
-    asked = options.size(300, 10)
+    """Build a store, index it, ask; how fast one core indexes is measured with a fifth of it."""
+    events = options.size(1_000_000, 5_000)
+    asked = options.size(100, 5)
+    with scratch() as folder:
+        apart(fill, folder, events // 5)
+        alone = apart(index, folder, True)
     with scratch() as folder:
         apart(fill, folder, events)
-        built = apart(index, folder)
-        ours, theirs = apart(ask, folder, asked), apart(ask_fts, folder, asked)
+        built = Built(alone, apart(index, folder, False), size_of(folder / "search"), *apart(index_fts, folder))
+        ours, theirs = apart(ask, folder, asked), apart(ask_fts, folder, asked // 3 + 1)
     yield _table(events, built, ours, theirs)
 
 
@@ -137,28 +143,8 @@ def _texts(folder: Path) -> Iterator[str]:
 # --- the indexes ------------------------------------------------------------------------------------------------------
 
 
-def index(folder: Path) -> Built:
-    """Ours twice, on one core and on all; theirs once."""
-    import shutil
-
-    size = sum(len(each.encode()) for each in _texts(folder))
-    rates = []
-    for alone in (False, True):
-        shutil.rmtree(folder / "search", ignore_errors=True)
-        rates.append(apart(_index, folder, alone))
-    started = time.perf_counter()
-    connection = _fts(folder)
-    connection.execute("CREATE VIRTUAL TABLE f USING fts5(t, content='', detail=full)")
-    rows = ((n, text) for n, text in enumerate(_texts(folder)))
-    connection.executemany("INSERT INTO f (rowid, t) VALUES (?, ?)", rows)
-    connection.commit()
-    (count,) = connection.execute("SELECT count(*) FROM f").fetchone()
-    rate = count / (time.perf_counter() - started)
-    connection.close()
-    return Built(rates[1], rates[0], size_of(folder / "search"), size, rate, (folder / "fts.db").stat().st_size)
-
-
-def _index(folder: Path, alone: bool) -> float:
+def index(folder: Path, alone: bool) -> float:
+    """Ours; events a second, on one core or on all."""
     if alone:
         one_core()
     with trackway.open_store(home=folder) as live:
@@ -166,6 +152,25 @@ def _index(folder: Path, alone: bool) -> float:
         done = catch_up(live)
         assert done is not None
         return done.events / (time.perf_counter() - started)
+
+
+def index_fts(folder: Path) -> tuple[int, float, int]:
+    """Theirs: bytes of the text, events a second, bytes of the index."""
+    size = count = 0
+
+    def rows() -> Iterator[tuple[int, str]]:
+        nonlocal size, count
+        for count, text in enumerate(_texts(folder), start=1):
+            size += len(text.encode())
+            yield count, text
+
+    started = time.perf_counter()
+    connection = _fts(folder)
+    connection.execute("CREATE VIRTUAL TABLE f USING fts5(t, content='', detail=full)")
+    connection.executemany("INSERT INTO f (rowid, t) VALUES (?, ?)", rows())
+    connection.commit()
+    connection.close()
+    return size, count / (time.perf_counter() - started), (folder / "fts.db").stat().st_size
 
 
 def _fts(folder: Path) -> sqlite3.Connection:
@@ -200,7 +205,15 @@ def ask(folder: Path, count: int) -> dict[str, Quantiles]:
         def answer(text: str, **how: Any) -> int:
             return len(find(live, Asked(text, limit=_LIMIT, **how), now=time.time_ns()).groups)
 
+        index = opened(place_of(live)).searcher()
+
+        def rank(text: str) -> int:
+            return len(
+                index.search(Matching(list, list).query(parse(text, now=0)), limit=_LIMIT * 10, count=False).hits
+            )
+
         found = {name: _timed(answer, asked) for name, asked in queries.items()}
+        found["index"] = _timed(rank, queries["ranked"])
         found["newest"] = _timed(lambda text: answer(text, newest=True), queries["ranked"])
         found["fields"] = _timed(lambda text: answer(f"tool:bash error:true {text}"), queries["ranked"])
         found["path"] = _timed(lambda text: answer(f"path:src/part_7/*.py {text}"), queries["ranked"][: count // 3 + 1])
@@ -219,7 +232,7 @@ def ask_fts(folder: Path, count: int) -> dict[str, Quantiles]:
     ranked = answer(f"SELECT rowid FROM f WHERE f MATCH ? ORDER BY rank LIMIT {_LIMIT * 10}")
     newest = answer(f"SELECT rowid FROM f WHERE f MATCH ? ORDER BY rowid DESC LIMIT {_LIMIT * 10}")
     return {
-        "ranked": _timed(ranked, queries["ranked"]),
+        "index": _timed(ranked, queries["ranked"]),
         "prefix": _timed(newest, queries["prefix"]),
         "newest": _timed(newest, queries["ranked"]),
     }
@@ -249,7 +262,8 @@ def _table(events: int, built: Built, ours: dict[str, Quantiles], theirs: dict[s
         return Row(what, str(found), beside, limit, found._asdict())
 
     rows = (
-        row("words and phrases, ranked, p50 / p95", "ranked", 20),
+        row("words and phrases ranked, by the index alone, p50 / p95", "index", 20),
+        row("the same, a whole answer", "ranked", 20),
         row("the same, newest first", "newest", 20),
         row("the same, with tool:bash error:true", "fields", 20),
         row("the same, with path:src/part_7/*.py", "path"),
@@ -263,7 +277,7 @@ def _table(events: int, built: Built, ours: dict[str, Quantiles], theirs: dict[s
             Target("≥ 20,000 events/s", built.one >= 20_000),
             built._asdict(),
         ),
-        Row("indexed, on all cores", f"{built.two:,.0f} events/s"),
+        Row("indexed, on all cores", f"{built.all:,.0f} events/s"),
         Row(
             "the index",
             f"{short(built.bytes / 1e6)} MB, {built.bytes / built.text:.0%} of the text",

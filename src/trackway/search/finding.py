@@ -19,11 +19,11 @@ from trackway.search.fresh import Fresh
 from trackway.search.index import engine, unfit
 from trackway.search.matching import Matching
 from trackway.search.query import Node, parse, positive
-from trackway.search.snippets import Snippet, snippet
+from trackway.search.snippets import Cutter, Snippet
 from trackway.search.tail import MOST
 from trackway.search.texts import text_of
 from trackway.search.writing import key_of
-from trackway.store.listing import Facts, facts, facts_of
+from trackway.store.listing import Facts, facts, facts_of, summary_of
 from trackway.store.live import LiveStore
 from trackway.store.progress import Progress, silent
 from trackway.store.single import Singles
@@ -105,8 +105,10 @@ class _Finding:
         self._newest = asked.newest or all(each.is_pattern for each in self._words)
         self._index = fresh.index
         self._tail = fresh.tail
+        self._waiting = fresh.waiting
         self._notes = tuple(fresh.notes)
         self._events = Singles(live.store)
+        self._cut = Cutter(self._words).snippet
 
     def answer(self) -> Found:
         """What was found."""
@@ -191,7 +193,7 @@ class _Finding:
 
     def _group(self, key: int, hits: list[_Raw]) -> Iterator[Group]:
         name = self._name(key, hits[0])
-        summary = self._live.episode(name)
+        summary = summary_of(self._live, name, self._waiting)
         best = hits[: self._asked.hits or None]
         shown = tuple(self._hits(name, sorted(best, key=lambda each: each.seq)))
         if shown:
@@ -212,7 +214,7 @@ class _Finding:
         for each in hits:
             entry = self._tail.entries.get((each.key, each.seq))
             if entry is not None:
-                cut = snippet(entry.text, self._words)
+                cut = self._cut(entry.text)
                 yield Hit(each.seq, entry.kind, entry.at, each.rank, entry.tool, entry.error, cut)
                 continue
             event = None
@@ -222,7 +224,7 @@ class _Finding:
                 continue
             tool = event.name if isinstance(event, AssistantToolCall) else None
             failed = event.failed if isinstance(event, ToolResult) else None
-            yield Hit(each.seq, event.kind, event.at, each.rank, tool, failed, snippet(text_of(event), self._words))
+            yield Hit(each.seq, event.kind, event.at, each.rank, tool, failed, self._cut(text_of(event)))
 
     # --- of episodes --------------------------------------------------------------------------------------------
 

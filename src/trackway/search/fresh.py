@@ -44,7 +44,7 @@ class Fresh:
         self._broken: str | None = None
         if broken is not None and self.place is not None:
             self._give_up(self.place, broken)
-        waiting = unsealed(live)  # the journals first: what is sealed meanwhile is then in the store
+        self.waiting = waiting = unsealed(live)  # the journals first: what is sealed meanwhile is then in the store
         state, lacks = self._opened()
         self.tail.take(live, self._wanted(waiting, state, lacks))
         if self.tail.left_out:

@@ -6,8 +6,10 @@ the text says: marks are places in it, and whoever prints it makes it safe.
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Iterable, Iterator
+from functools import cached_property
 from typing import Final, NamedTuple
 
 from trackway.search.pattern import Words
@@ -17,6 +19,9 @@ LENGTH: Final = 200
 _STRETCH: Final = 1 << 11
 _FURTHEST: Final = 2 << 20
 _LEAD: Final = 0.3
+_MOST: Final = 200
+_LETTER: Final = "[A-Za-z0-9]"
+_BETWEEN: Final = "[^A-Za-z0-9]+"
 
 
 class Snippet(NamedTuple):
@@ -28,19 +33,22 @@ class Snippet(NamedTuple):
     ends: bool = True
 
 
-def snippet(text: str, asked: Iterable[Words], *, length: int = LENGTH) -> Snippet:
-    """Where most of what was asked for stands closest together; the beginning where none of it does."""
-    needles = [_Needle(each) for each in asked]
-    found = _found(text, needles, length) if needles else []
-    best = _best(found, length)
-    first, last = (best[0].start, best[-1].end) if best else (0, 0)
-    start = max(0, min(first - int((length - (last - first)) * _LEAD), len(text) - length))
-    start, end = _at_words(text, start, min(len(text), start + length), first, last)
-    marks = sorted({(each.start, each.end) for each in found if start <= each.start and each.end <= end})
-    joined = _joined(marks)
-    return Snippet(
-        text[start:end], tuple((a - start, b - start) for a, b in joined), begins=start == 0, ends=end == len(text)
-    )
+class Cutter:
+    """Cuts pieces out of texts for one query."""
+
+    def __init__(self, asked: Iterable[Words]) -> None:
+        self._needles = [_Needle(each) for each in asked]
+
+    def snippet(self, text: str, *, length: int = LENGTH) -> Snippet:
+        """Where most of what was asked for stands closest together; the beginning where none of it does."""
+        found = _found(text, self._needles, length) if self._needles else []
+        best = _best(found, length)
+        first, last = (best[0].start, best[-1].end) if best else (0, 0)
+        start = max(0, min(first - int((length - (last - first)) * _LEAD), len(text) - length))
+        start, end = _at_words(text, start, min(len(text), start + length), first, last)
+        marks = _joined(sorted({(each.start, each.end) for each in found if start <= each.start and each.end <= end}))
+        cut = tuple((a - start, b - start) for a, b in marks)
+        return Snippet(text[start:end], cut, begins=start == 0, ends=end == len(text))
 
 
 class _Mark(NamedTuple):
@@ -53,11 +61,28 @@ class _Needle:
     """Words next to each other, to be held against the words of a text."""
 
     def __init__(self, said: Words) -> None:
+        self._said = said
         self.literal = max((each.text for each in said.steps if not each.is_pattern), key=len, default="")
         self._steps = [
             (each.place, re.compile(each.text, re.DOTALL).fullmatch if each.is_pattern else each.text.__eq__)
             for each in said.steps
         ]
+
+    def quick_marks(self, text: str, number: int) -> list[_Mark]:
+        """The same in plain ASCII, by one pattern, but for parts of names."""
+        found = itertools.islice(self._in_ascii.finditer(text), _MOST)
+        return [_Mark(*each.span(), number) for each in found]
+
+    @cached_property
+    def _in_ascii(self) -> re.Pattern[str]:
+        """Words are runs of letters and digits there, and whatever else stands between them."""
+        said, place = "", 0
+        for each in self._said.steps:
+            gap = each.place - place
+            said += _BETWEEN + f"{_LETTER}+{_BETWEEN}" * (gap - 1) if gap else ""
+            said += each.text.replace(".", _LETTER) if each.is_pattern else re.escape(each.text)
+            place = each.place
+        return re.compile(f"(?<!{_LETTER}){said}(?!{_LETTER})", re.IGNORECASE | re.ASCII)
 
     def marks(self, row: list[Word], number: int) -> Iterator[_Mark]:
         first_place, is_first = self._steps[0]
@@ -76,6 +101,10 @@ class _Needle:
 
 def _found(text: str, needles: list[_Needle], length: int) -> list[_Mark]:
     """Marks in the first stretch that has all of it, else in all that was looked at."""
+    if text.isascii() and len(text) <= _FURTHEST:
+        quick = [each.quick_marks(text, number) for number, each in enumerate(needles)]
+        if all(quick):
+            return sorted({mark for each in quick for mark in each})
     found: list[_Mark] = []
     at, seen = _first_sight(text, needles, length), min(len(text), _FURTHEST)
     while at < seen:

@@ -7,7 +7,7 @@ mark that changes with everything that is committed, so that whoever has seen it
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -62,6 +62,13 @@ def facts_of(summary: EpisodeSummary) -> Facts:
 def unsealed(live: LiveStore) -> set[str]:
     """The episodes of which something is in journals only, of the living and of the dead."""
     return live._look()  # noqa: SLF001
+
+
+def summary_of(live: LiveStore, episode_id: str, waiting: Collection[str]) -> EpisodeSummary:
+    """One summary, where it was just looked which episodes have something in journals: they are not read again."""
+    if episode_id in waiting or type(live) is not LiveStore:
+        return live.episode(episode_id)
+    return live._with_state(live.store.episode(episode_id))  # noqa: SLF001
 
 
 def mark(store: Store) -> Mark | None:
