@@ -7,23 +7,19 @@ as what it was before; the bytes that are kept are those on the disk.
 from __future__ import annotations
 
 import contextlib
-import io
 import os
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from trackway.errors import FileRefused
 from trackway.ingest.decoding import encoding_of, text_of_bytes, value_of, values_of
 from trackway.ingest.gathering import shown
 from trackway.ingest.head import HEAD, Head
+from trackway.ingest.inflating import BLOCK, chained, recoded, ungzip, unzstd
 from trackway.ingest.json_parts import parts
 from trackway.ingest.source import Place, Trouble
 
-if TYPE_CHECKING:
-    from gzip import GzipFile
-
-_BLOCK: Final = 1 << 20
 LONGEST: Final = 64 << 20
 """Bytes of a line, or of a part of a document, that is still read; what is longer is kept with the file, unread."""
 _WHOLE: Final = 32 << 20
@@ -79,7 +75,7 @@ class Original:
         """The bytes on the disk, as far as they go with the size it had."""
         left = self.size
         with self.path.open("rb") as file:
-            while left > 0 and (block := file.read(min(_BLOCK, left))):
+            while left > 0 and (block := file.read(min(BLOCK, left))):
                 left -= len(block)
                 yield block
 
@@ -89,11 +85,11 @@ class Original:
         first = next(blocks, b"")
         encoding = encoding_of(first)
         self.is_plain = self.is_plain and encoding is None and not first.startswith(b"\xef\xbb\xbf")
-        everything: Iterable[bytes] = _chain(first, blocks)
+        everything: Iterable[bytes] = chained(first, blocks)
         if encoding is not None:
-            everything = _recoded(everything, encoding)
+            everything = recoded(everything, encoding)
         elif first.startswith(b"\xef\xbb\xbf"):
-            everything = _chain(first[3:], blocks)
+            everything = chained(first[3:], blocks)
         yield from everything
 
     def _uncompressed(self) -> Iterator[bytes]:
@@ -101,11 +97,11 @@ class Original:
         first = next(raw, b"")
         self.is_plain = not first.startswith((b"\x28\xb5\x2f\xfd", b"\x1f\x8b"))
         if first.startswith(b"\x28\xb5\x2f\xfd"):
-            yield from self._bounded(_unzstd(_chain(first, raw)))
+            yield from self._bounded(unzstd(chained(first, raw)))
         elif first.startswith(b"\x1f\x8b"):
-            yield from self._bounded(_ungzip(_chain(first, raw)))
+            yield from self._bounded(ungzip(chained(first, raw)))
         else:
-            yield from _chain(first, raw)
+            yield from chained(first, raw)
 
     def _bounded(self, blocks: Iterator[bytes]) -> Iterator[bytes]:
         """A file that grows out of all proportion is meant to do harm."""
@@ -290,63 +286,3 @@ def _is_plain(name: str) -> bool:
 
 def _is_below(path: Path, folder: Path) -> bool:
     return path.resolve().is_relative_to(folder.resolve())
-
-
-def _chain(first: bytes, blocks: Iterable[bytes]) -> Iterator[bytes]:
-    if first:
-        yield first
-    yield from blocks
-
-
-def _recoded(blocks: Iterable[bytes], encoding: str) -> Iterator[bytes]:
-    import codecs
-
-    decoder = codecs.getincrementaldecoder(encoding)("replace")
-    for block in blocks:
-        yield decoder.decode(block).encode("utf-8", "surrogatepass")
-    yield decoder.decode(b"", final=True).encode("utf-8", "surrogatepass")
-
-
-class _Stream(io.RawIOBase):
-    """Blocks as a file: what decompressors read from."""
-
-    def __init__(self, blocks: Iterator[bytes]) -> None:
-        self._blocks = blocks
-        self._rest = b""
-
-    def readable(self) -> bool:
-        return True
-
-    def readinto(self, buffer: Any) -> int:  # noqa: ANN401  a writable buffer
-        self._rest = self._rest or next(self._blocks, b"")
-        count = min(len(buffer), len(self._rest))
-        buffer[:count] = self._rest[:count]
-        self._rest = self._rest[count:]
-        return count
-
-
-def _read_all(file: IO[bytes] | GzipFile) -> Iterator[bytes]:
-    while block := file.read(_BLOCK):
-        yield block
-
-
-def _unzstd(blocks: Iterator[bytes]) -> Iterator[bytes]:
-    import zstandard
-
-    stream = zstandard.ZstdDecompressor(max_window_size=1 << 27).stream_reader(
-        io.BufferedReader(_Stream(blocks)), read_across_frames=True
-    )
-    try:
-        yield from _read_all(stream)
-    except zstandard.ZstdError as error:
-        raise ValueError(str(error)) from error
-
-
-def _ungzip(blocks: Iterator[bytes]) -> Iterator[bytes]:
-    import gzip
-    import zlib
-
-    try:
-        yield from _read_all(gzip.GzipFile(fileobj=io.BufferedReader(_Stream(blocks))))
-    except zlib.error as error:
-        raise ValueError(str(error)) from error
