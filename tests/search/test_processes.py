@@ -223,6 +223,36 @@ def test_a_recorder_feeds_the_index(home):
     assert documents(home)[0] == 3 + 12 * 101
 
 
+_FORKS = """
+import os, sys
+from trackway.recording import feeding
+from trackway.recording.settings import open_store
+from trackway.search.catching_up import catch_up
+with open_store() as live:
+    told = feeding.Feeding(live.home, live.store)
+    told.sealed(feeding.EVERY)
+    child = os.fork()
+    if not child:
+        sys.stdin.read()
+        os._exit(0)
+    told.stop()
+    print(catch_up(live, patience=0) is not None, flush=True)
+    sys.stdin.read()
+    os.waitpid(child, 0)
+"""
+
+
+def test_a_fork_inherits_no_lock_of_the_index(home):
+    """While a child lives that was forked while the index was fed, others can write it."""
+    said(home, "before")
+    indexed(home)
+    many(home, episodes=12)
+    with process(_FORKS) as forking:
+        assert forking.stdout.readline() == "True\n"
+        forking.stdin.close()
+    assert forking.returncode == 0
+
+
 def test_nobody_is_fed_where_nobody_has_searched(home):
     """A recorder that is not searched starts no thread and makes no folder."""
     many(home, episodes=1)
