@@ -3,10 +3,7 @@
 import io
 import json
 import os
-import signal
 import sqlite3
-import subprocess
-import sys
 import tarfile
 import zipfile
 
@@ -14,47 +11,16 @@ import pytest
 import zstandard
 
 import trackway
+from tests.ingest.homes import everything, imported, raw, states, three_sessions
 from tests.ingest.sessions import pi_lines, session_id
-from trackway.ingest.gathering import gathered
-from trackway.ingest.importing import Options, import_files
-from trackway.ingest.watching import Clock, watch
-from trackway.store.base import Query
 from trackway.store.pack import pack
 from trackway.testing.contract import bare
-
-
-def imported(*paths, **options):
-    """Import into the home's store; what was said of each file."""
-    with trackway.open_store() as live:
-        return list(import_files(live, gathered(paths), Options(**options)))
-
-
-def states(*paths, **options):
-    """The same, in a word a file."""
-    return [each.state for each in imported(*paths, **options)]
-
-
-def everything():
-    """All episodes with all their events, as they are stored."""
-    with trackway.open_store() as live:
-        return {each.id: list(live.events(each.id)) for each in live.episodes(Query())}
-
-
-def raw(episode):
-    """The files of an episode, byte for byte."""
-    with trackway.open_store() as live:
-        return [b"".join(live.original(each.hash)) for each in live.originals(episode)]
 
 
 @pytest.fixture
 def folder(tmp_path):
     """Three sessions in a folder, and something else."""
-    made = tmp_path / "sessions"
-    made.mkdir()
-    for i in range(3):
-        (made / f"{i}.jsonl").write_bytes(b"".join(pi_lines(4, i)))
-    (made / "notes.txt").write_text("buy milk")
-    return made
+    return three_sessions(tmp_path)
 
 
 @pytest.fixture
@@ -298,81 +264,6 @@ def test_the_same_on_every_machine(folder, other):
     imported(folder)
 
     assert everything() == here
-
-
-def test_side_by_side(tmp_path, home):
-    """Many megabytes are read by several processes, and stored as by one."""
-    for i in range(12):
-        said = f"{i} " + "x" * 9000
-        (tmp_path / f"{i:02d}.jsonl").write_bytes(b"".join(pi_lines(60, i, said)))
-    found = imported(tmp_path, workers=2)
-    many = everything()
-
-    assert [each.state for each in found] == ["new"] * 12
-    assert list((home / "imports").glob(".*.part")) == []
-    with trackway.open_store() as live:
-        live.drop(list(many))
-    assert states(tmp_path, workers=1, again=True) == ["new"] * 12
-    assert {each: bare(events) for each, events in everything().items()} == {k: bare(v) for k, v in many.items()}
-
-
-IMPORT = [sys.executable, "-m", "trackway", "import"]
-
-
-def test_two_at_once(folder):
-    """Whoever comes second finds it there."""
-    both = [subprocess.Popen([*IMPORT, folder, "--json"], stdout=subprocess.DEVNULL) for _ in range(2)]
-    assert [each.wait() for each in both] == [0, 0]
-    two = everything()
-    with trackway.open_store() as live:
-        live.drop(list(two))
-    imported(folder, again=True)
-
-    assert {each: bare(events) for each, events in everything().items()} == {k: bare(v) for k, v in two.items()}
-
-
-@pytest.mark.crash
-def test_killed_and_gone_on(tmp_path, home):
-    """Killed anywhere, each file is in whole or not at all, and the same command does the rest."""
-    for i in range(30):
-        (tmp_path / f"{i:02d}.jsonl").write_bytes(b"".join(pi_lines(40, i, "x" * 3000)))
-    for patience in (0.15, 0.3, 0.45, 0.6, 0.8):
-        process = subprocess.Popen([*IMPORT, tmp_path, "--json"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        try:
-            process.wait(patience)
-        except subprocess.TimeoutExpired:
-            process.send_signal(signal.SIGKILL)
-            process.wait()
-        with trackway.open_store() as live:
-            found = list(live.episodes()) if home.exists() else []
-            assert all((each.n_turns, each.n_steps) == (40, 40) for each in found)
-            assert all(len(live.originals(each.id)) == 1 for each in found)
-    imported(tmp_path)
-
-    assert len(everything()) == 30
-    assert list((home / "imports").glob(".*.part")) == []
-
-
-def test_watching(tmp_path):
-    """What is there is imported, then what is added to it, and what comes new."""
-    file, lines = tmp_path / "a.jsonl", pi_lines(4)
-    file.write_bytes(b"".join(lines[:5]))
-    times = iter(range(10_000))
-    waits = []
-
-    def wait(_long):
-        waits.append(1)
-        if len(waits) == 1:
-            file.write_bytes(b"".join(lines))
-        if len(waits) == 200:
-            (tmp_path / "b.jsonl").write_bytes(b"".join(pi_lines(2, 7)))
-        return len(waits) < 300
-
-    with trackway.open_store() as live:
-        found = [each.state for each in watch(live, [tmp_path], Clock(lambda: next(times), wait))]
-
-    assert found == ["new", "grown", "new"]
-    assert len(everything()) == 2
 
 
 def test_a_store_that_says_no(folder, home):
