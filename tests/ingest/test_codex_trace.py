@@ -177,11 +177,11 @@ def test_requests_sent_as_differences(tmp_path):
 def test_sub_agents_are_inside(tmp_path):
     """A thread that the root started is an agent of the same episode, and its prompt is no person's."""
     found = sawn()
-    found.add("thread_started", None, thread_id=CHILD, agent_path="/root/counter", metadata_payload=None)
+    found.add("thread_started", None, thread_id=CHILD, agent_path="/main/counter", metadata_payload=None)
     found.asks("i-9", [message("user", "count the planks")], thread=CHILD)
     found.answers("i-9", message("assistant", "Nine."), thread=CHILD)
     events = only(SOURCE, found.written(tmp_path))
-    theirs = [each for each in events if each.agent == "/root/counter"]
+    theirs = [each for each in events if each.agent == "/main/counter"]
     assert [each.actor for each in theirs if isinstance(each, User)] == ["harness"]
     assert {each.kind for each in theirs} == {"note", "user", "model_call", "model_result", "assistant_text"}
 

@@ -24,12 +24,12 @@ class Place(NamedTuple):
     """All events in reading order, as they come, and which of them is meant, counted from 0."""
 
     events: Iterable[Event]
-    index: int
+    nth: int
     at: int
 
     def is_before(self, number: int) -> bool:
         """Whether an event stands too far before the place to be shown."""
-        return number < self.index - _AROUND
+        return number < self.nth - _AROUND
 
     def shown(self) -> Iterator[Event]:
         """The event that is meant, and those around it."""
@@ -38,13 +38,13 @@ class Place(NamedTuple):
     def until_its_end(self) -> Iterator[tuple[int, Event]]:
         """All events up to the last that is shown, counted."""
         for number, event in enumerate(self.events):
-            if number > self.index + _AROUND:
+            if number > self.nth + _AROUND:
                 return
             yield number, event
 
     def more(self, total: int) -> tuple[int, int]:
         """How many events are not shown before it, and after it."""
-        return max(0, self.index - _AROUND), max(0, total - self.index - _AROUND - 1)
+        return max(0, self.nth - _AROUND), max(0, total - self.nth - _AROUND - 1)
 
 
 def place_at(live: LiveStore, summary: EpisodeSummary, at: int) -> Place:

@@ -122,10 +122,10 @@ class Transcript:
         for nth, event in place.until_its_end():
             if place.is_before(nth):
                 self._pass_over(event)
-            elif nth != place.index:
+            elif nth != place.nth:
                 yield from self.lines(event)
             else:
-                said = getattr(event, "content", None) or getattr(event, "args", b"")
+                said: str | bytes = getattr(event, "content", None) or getattr(event, "args", b"")
                 usual, self._full = self._full, self._full or len(said) <= _SHOWN_WHOLE
                 yield from self.lines(event, (Line((Span(f"▶ event {place.at}", "found"),), gutter=0),))
                 self._full = usual
