@@ -125,7 +125,7 @@ class Transcript:
             elif nth != place.nth:
                 yield from self.lines(event)
             else:
-                said: str | bytes = getattr(event, "content", None) or getattr(event, "args", b"")
+                said = getattr(event, "content", "") or getattr(event, "args", b"")
                 usual, self._full = self._full, self._full or len(said) <= _SHOWN_WHOLE
                 yield from self.lines(event, (Line((Span(f"▶ event {place.at}", "found"),), gutter=0),))
                 self._full = usual
