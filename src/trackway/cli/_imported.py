@@ -118,7 +118,8 @@ class Report:
             screen.flush()
         for state, said in _SAID.items():
             if self._states[state]:
-                talk(f"{count(self._states[state], 'file')} {said}")
+                one, more = said
+                talk(f"{count(self._states[state], 'file')} {one if self._states[state] == 1 else more}")
         if self._is_dry:
             talk("nothing was stored: this was a dry run")
         elif any(row.new for row in self._rows.values()):
@@ -129,10 +130,10 @@ class Report:
 
 _TITLES: Final = ("FILES", "SIZE", "EPISODES", "NEW", "EVENTS ADDED", "WARNINGS")
 _SAID: Final = {
-    "unknown": "in these folders are nothing known, and were left alone",
-    "empty": "hold nothing that was said or done yet",
-    "pruned": "are of episodes that were pruned here (--again brings them back)",
-    "refused": "could not be imported",
+    "unknown": ("is nothing known, and was left alone", "are nothing known, and were left alone"),
+    "empty": ("holds nothing that was said or done yet", "hold nothing that was said or done yet"),
+    "pruned": tuple(f"{are} of episodes that were pruned here (--again brings them back)" for are in ("is", "are")),
+    "refused": ("could not be imported", "could not be imported"),
 }
 
 

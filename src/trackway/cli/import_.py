@@ -29,7 +29,7 @@ if TYPE_CHECKING:
         "trackway import ~/.codex/sessions --watch",
     ),
 )
-@click.argument("paths", metavar="[PATH]...", nargs=-1, type=click.Path(path_type=Path))
+@click.argument("paths", metavar="[PATH]...", nargs=-1, type=click.Path(path_type=Path, readable=False))
 @click.option("-y", "--yes", is_flag=True, help="Do not ask before reading what was found.")
 @click.option("--detect", is_flag=True, help="Say what each file is, how surely and why; import nothing.")
 @click.option("--dry-run", "dry", is_flag=True, help="Read everything, store nothing, say what would be new.")
@@ -142,7 +142,10 @@ def _detect(paths: tuple[Path, ...], *, as_json: bool) -> None:
         if isinstance(each, Unreadable):
             guesses.append(Guess(each.name, [], each.reason))
         else:
-            guesses.append(Guess(each.name, detect(Original(each.path, each.name).head()), ""))
+            try:
+                guesses.append(Guess(each.name, detect(Original(each.path, each.name).head()), ""))
+            except OSError as error:
+                guesses.append(Guess(each.name, [], error.strerror or str(error)))
     show_guesses(guesses, as_json=as_json)
     if not all(each.found for each in guesses):
         click.get_current_context().exit(1)

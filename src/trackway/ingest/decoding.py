@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import codecs
 import json
+from collections.abc import Iterable, Iterator
 from typing import Any, Final
 
 import msgspec
@@ -43,6 +44,25 @@ def values_of(body: bytes) -> list[Any]:
         while at < len(text) and text[at].isspace():
             at += 1
     return found
+
+
+def lines_in(blocks: Iterable[bytes], longest: int) -> Iterator[tuple[bytes | None, int]]:
+    """Each line without its end, and its length with it; None instead of one that is longer than it may be."""
+    rest: list[bytes] = []  # of the line that has not ended yet
+    held = passed_by = 0
+    for block in blocks:
+        start, *lines = block.split(b"\n")
+        rest.append(start)
+        held += len(start)
+        if lines:
+            yield None if passed_by else b"".join(rest), passed_by + held + 1
+            rest = [lines.pop()]
+            held, passed_by = len(rest[0]), 0
+            yield from ((line, len(line) + 1) for line in lines)
+        if held > longest:
+            rest, held, passed_by = [], 0, passed_by + held
+    if held or passed_by:
+        yield None if passed_by else b"".join(rest), passed_by + held
 
 
 def encoding_of(start: bytes) -> str | None:

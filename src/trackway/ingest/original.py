@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from trackway.errors import FileRefused
-from trackway.ingest.decoding import encoding_of, text_of_bytes, value_of, values_of
+from trackway.ingest.decoding import encoding_of, lines_in, text_of_bytes, value_of, values_of
 from trackway.ingest.gathering import shown
 from trackway.ingest.head import HEAD, Head
 from trackway.ingest.inflating import BLOCK, chained, recoded, ungzip, unzstd
@@ -25,6 +25,8 @@ LONGEST: Final = 64 << 20
 _WHOLE: Final = 32 << 20
 _RATIO: Final = 2000
 _SMALL: Final = 1 << 30
+_ZSTD, _GZIP = b"\x28\xb5\x2f\xfd", b"\x1f\x8b"
+_COMPRESSED: Final = (_ZSTD, _GZIP)
 _NAME: Final = 255
 """Bytes of a name that file systems take."""
 
@@ -95,10 +97,10 @@ class Original:
     def _uncompressed(self) -> Iterator[bytes]:
         raw = self.raw_blocks()
         first = next(raw, b"")
-        self.is_plain = not first.startswith((b"\x28\xb5\x2f\xfd", b"\x1f\x8b"))
-        if first.startswith(b"\x28\xb5\x2f\xfd"):
+        self.is_plain = not first.startswith(_COMPRESSED)
+        if first.startswith(_ZSTD):
             yield from self._bounded(unzstd(chained(first, raw)))
-        elif first.startswith(b"\x1f\x8b"):
+        elif first.startswith(_GZIP):
             yield from self._bounded(ungzip(chained(first, raw)))
         else:
             yield from chained(first, raw)
@@ -118,6 +120,13 @@ class Original:
                 f"{self.name} is compressed, and cannot be read to its end: {error}", path=self.name
             ) from error
 
+    def is_longer(self, than: int) -> bool:
+        """Whether it stands for more bytes than that; one that is compressed must be read to tell."""
+        if self.size > than or not next(self.raw_blocks(), b"").startswith(_COMPRESSED):
+            return self.size > than
+        done = 0
+        return any((done := done + len(block)) > than for block in self.blocks())
+
     def head(self) -> Head:
         """Its beginning, for whoever says what it is."""
         body = b""
@@ -132,23 +141,11 @@ class Original:
 
     def lines(self) -> Iterator[tuple[Place, bytes | None]]:
         """Each line that is not blank, without its end; None for one that is too long to be read."""
-        rest, at, number, skipping = b"", 0, 1, False
-        for block in self.blocks():
-            pieces = (rest + block).split(b"\n") if rest else block.split(b"\n")
-            rest = pieces.pop()
-            for piece in pieces:
-                if skipping:
-                    skipping = False
-                elif piece and not piece.isspace():
-                    yield Place(at, number), piece
-                at += len(piece) + 1
-                number += 1
-            if len(rest) > LONGEST:
-                if not skipping:
-                    yield Place(at, number), None
-                skipping, at, rest = True, at + len(rest), b""
-        if rest and not skipping and not rest.isspace():
-            yield Place(at, number), rest
+        at = 0
+        for number, (line, length) in enumerate(lines_in(self.blocks(), LONGEST), start=1):
+            if line is None or (line and not line.isspace()):
+                yield Place(at, number), line
+            at += length
 
     def items(self) -> Iterator[Item | Trouble]:
         """The JSON values, line by line, more than one a line if need be; what is none is trouble, and is passed by.
@@ -177,7 +174,7 @@ class Original:
                 troubled = []
             found = found or not troubled
             yield from (Item(each, place, line) for each in values)
-        if troubled and not found and self.size <= LONGEST:
+        if troubled and not found and not self.is_longer(LONGEST):
             with contextlib.suppress(ValueError, RecursionError):
                 whole = b"".join(self.blocks())
                 yield Item(value_of(whole), Place(0, 1), whole)
@@ -188,8 +185,8 @@ class Original:
 
     def value(self) -> Any:  # noqa: ANN401  a JSON value is anything
         """The whole file as one JSON value; raises ``FileRefused`` where it is none, or too large to be held."""
-        if self.size > LONGEST:
-            raise FileRefused(f"{self.name} is one JSON value of {self.size:,} bytes", path=self.name)
+        if self.is_longer(LONGEST):
+            raise FileRefused(f"{self.name} is one JSON value of more than {LONGEST >> 20} MB", path=self.name)
         whole = b"".join(self.blocks())
         try:
             return value_of(whole)
@@ -201,7 +198,7 @@ class Original:
 
         Of a document that is a list, each element has the key "". May be asked again: the file is read anew.
         """
-        if self.size <= _WHOLE:
+        if not self.is_longer(_WHOLE):
             yield from _members(self.value(), split)
             return
         try:

@@ -25,7 +25,7 @@ class Document:
         self._lists: dict[str, list[Any]] = {}
         self._scanned: set[str] = set()
         self.members: dict[str, Any] = {}
-        if original.size > _WHOLE:
+        if original.is_longer(_WHOLE):
             self._scan(hold)
             return
         value = original.value()
