@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC, datetime
 from typing import Any, Final
 
+import msgspec
 from blake3 import blake3
 
+from trackway.ingest.numbers import Numbers
 from trackway.schema.canonical import hash_bytes
 from trackway.schema.events import Event, FileState, ModelCall, ModelResult
 from trackway.schema.plain import json_text, text_of
@@ -19,6 +20,7 @@ _NS: Final = 1_000_000_000
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _YEAR_5138: Final = 10**11
 _MOST: Final = 2**63 - 1
+_packed: Final = msgspec.msgpack.Encoder().encode
 
 
 def at_of(value: Any) -> int:  # noqa: ANN401  whatever stands in a file where a time should
@@ -125,12 +127,14 @@ class Keys:
     """Names that may repeat, told apart: the second ``a`` is ``a#2``. The same file gives the same names."""
 
     def __init__(self) -> None:
-        self._met: Counter[str] = Counter()
+        self._met = Numbers()  # by hash: a file has as many names as entries
 
     def of(self, name: str) -> str:
         """The name, with a number from its second time on."""
-        self._met[name] += 1
-        return name if self._met[name] == 1 else f"{name}#{self._met[name]}"
+        known = hash(name)
+        again = (self._met.get(known) or 0) + 1
+        self._met[known] = again
+        return name if again == 1 else f"{name}#{again}"
 
 
 class Calls:
@@ -141,12 +145,12 @@ class Calls:
     """
 
     def __init__(self) -> None:
-        self._told: dict[str, tuple[Any, str | None]] = {}
+        self._told = Numbers()  # what was told of a call, both by hash
 
     def begin(self, call: str, model: str | None, at: int, agent: str | None = None) -> Iterator[Event]:
         """The call, where this is the first that is heard of it."""
-        if call not in self._told:
-            self._told[call] = (None, None)
+        if hash(call) not in self._told:
+            self._told[hash(call)] = 0
             yield ModelCall(id=call, model=model, at=at, agent=agent)
 
     def result(
@@ -154,10 +158,17 @@ class Calls:
     ) -> Iterator[Event]:  # fmt: skip
         """What came of it, where this says more than was known."""
         usage = usage if isinstance(usage, dict) else None
-        told = (usage, finish)
-        if told not in ((None, None), self._told.get(call)):
-            self._told[call] = told
+        told = hash((None if usage is None else _spelled(usage), finish))
+        if (usage, finish) != (None, None) and told != self._told.get(hash(call)):
+            self._told[hash(call)] = told
             yield ModelResult(id=call, usage=usage, finish_reason=finish, at=at, agent=agent, **more)
+
+
+def _spelled(usage: dict[str, Any]) -> bytes | str:
+    try:
+        return _packed(usage)
+    except (OverflowError, RecursionError, TypeError, ValueError):
+        return repr(usage)
 
 
 def first_text(texts: Iterable[str]) -> str:

@@ -12,6 +12,7 @@ from typing import Any, Final, NamedTuple
 from blake3 import blake3
 from msgspec.structs import force_setattr
 
+from trackway.ingest.numbers import Numbers
 from trackway.ingest.original import Original
 from trackway.ingest.source import Entry, Place, Source, Trouble
 from trackway.schema.codec import Encoded, encode
@@ -54,12 +55,14 @@ class Found(NamedTuple):
 class _Session:
     """One episode while its file is read."""
 
+    __slots__ = ("at", "ends", "last", "n", "turns", "writer")
+
     def __init__(self, writer: str) -> None:
         self.writer = writer
         self.n = 0
         self.at = 0
         self.turns: dict[str | None, int] = {}
-        self.ends: dict[int, int] = {}
+        self.ends = Numbers()
         self.last: str | None = None
 
 

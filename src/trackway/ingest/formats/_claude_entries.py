@@ -16,6 +16,7 @@ from trackway.ingest.formats._claude_replies import Replies, is_the_clients
 from trackway.ingest.formats._claude_requests import Requests
 from trackway.ingest.formats._claude_results import Made
 from trackway.ingest.making import Keys, at_of, digest_of
+from trackway.ingest.numbers import Numbers
 from trackway.ingest.source import Entry, Place
 from trackway.ingest.values import mapping, text
 from trackway.schema.events import Event, Note
@@ -31,7 +32,7 @@ class Session:
     def __init__(self, name: str, about: About) -> None:
         self.name = name
         self.about = about
-        self.seen: dict[str, int] = {}
+        self.seen = Numbers()
         self._files = Files()
         self._replies = Replies()
         self._requests = Requests()
@@ -70,7 +71,7 @@ class Session:
         if not isinstance(uuid, str) or not uuid:
             return self._keys.of(f"{kind}:{digest_of(json_text(value))}"), False
         said = hash(line)
-        if self.seen.setdefault(uuid, said) == said:
+        if self.seen.setdefault(hash(uuid), said) == said:
             return uuid, False
         return f"{uuid}:{digest_of(json_text(value))}", True
 

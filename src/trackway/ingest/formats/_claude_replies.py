@@ -15,6 +15,7 @@ from zlib import crc32
 from trackway.ingest.formats._claude_asked import Asked
 from trackway.ingest.formats._claude_results import Made
 from trackway.ingest.making import Calls, args_of, text_in
+from trackway.ingest.numbers import Numbers
 from trackway.ingest.values import mapping, text
 from trackway.schema.events import AssistantText, AssistantThinking, AssistantToolCall, Event, Note, ToolResult
 
@@ -33,8 +34,8 @@ class Replies:
     def __init__(self) -> None:
         self._calls = Calls()
         self._nameless: dict[str, deque[str]] = {}
-        self._asked_as: dict[str, str] = {}
-        self._told: set[str] = set()
+        self._asked_as = Numbers()
+        self._told = Numbers()
         self.asked = Asked()
         self.since = 0
 
@@ -69,7 +70,7 @@ class Replies:
         """The call a response is of: its id. An id that comes again of another request is another call."""
         request = text(value.get("requestRef")) or text(value.get("requestId"))
         call = text(value["message"].get("id")) or request or text(value.get("uuid"))
-        if request and self._asked_as.setdefault(call, request) != request:
+        if request and self._asked_as.setdefault(hash(call), hash(request)) != hash(request):
             return f"{call}:{request}"
         return call
 
@@ -77,9 +78,9 @@ class Replies:
         """What a response cost, where that was not known yet."""
         usage, finish = message.get("usage"), message.get("stop_reason")
         finish = finish if isinstance(finish, str) else None
-        if call in self._told and not any(mapping(usage).get(name) for name in _COUNTED):
+        if hash(call) in self._told and not any(mapping(usage).get(name) for name in _COUNTED):
             return iter(())  # a copy that the client made after it compacted, with all counts taken out
-        self._told.add(call)
+        self._told[hash(call)] = 1
         count = mapping(usage).get("output_tokens")
         is_begun = finish is None and isinstance(count, int) and count <= _PLACEHOLDER
         known = "placeholder" if is_begun else "provider"

@@ -15,6 +15,7 @@ from trackway.ingest.formats._codex_results import Ended
 from trackway.ingest.formats._codex_tokens import ModelCalls
 from trackway.ingest.formats._codex_twins import AGENT, ALL, USER, Held, Twins
 from trackway.ingest.making import digest_of
+from trackway.ingest.numbers import Numbers
 from trackway.ingest.source import Entry, Place
 from trackway.ingest.values import mapping, text
 from trackway.schema.events import AssistantText, AssistantThinking, Event, Note, User
@@ -51,7 +52,7 @@ class Thread:
         self.at = 0
         self.place = Place()
         self.line: dict[str, Any] = {}
-        self._met: dict[str, int] = {}
+        self._met = Numbers()
         self._count = 0
 
     # --- making entries -----------------------------------------------------------------------------------------
@@ -69,8 +70,9 @@ class Thread:
     def key(self, name: str, named: str) -> str:
         """What an entry is known by. ``named`` tells apart what one line's time does not."""
         key = f"{name}:{self.when}:{named}"
-        again = self._met.get(key, 0) + 1
-        self._met[key] = again
+        known = hash(key)
+        again = (self._met.get(known) or 0) + 1
+        self._met[known] = again
         return key if again == 1 else f"{key}#{again}"
 
     def note(self, topic: str, fields: dict[str, Any], *known: str, **more: Any) -> Entry:  # noqa: ANN401  fields of the note

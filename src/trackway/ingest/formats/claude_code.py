@@ -163,7 +163,7 @@ class _File:
         source = text(mapping(value.get("forkedFrom")).get("sessionId"))
         before = text(value.get("parentUuid"))
         for each in self._sessions.values():
-            if not source and before in each.seen:  # it goes on with what was asked there
+            if not source and hash(before) in each.seen:  # it goes on with what was asked there
                 source = each.name
                 about.prompt(each.about.task)
         if source:
