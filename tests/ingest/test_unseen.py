@@ -3,7 +3,7 @@
 import json
 from pathlib import Path
 
-from trackway.ingest.formats import claude_code, codex, gemini_cli, opencode, qwen
+from trackway.ingest.formats import claude_code, codex, gemini_cli, openai_agents, opencode, pydantic_ai, qwen
 from trackway.ingest.original import Original
 from trackway.ingest.parse import events_of
 from trackway.schema.events import (
@@ -393,3 +393,47 @@ def test_opencode_calls_that_failed(tmp_path):
     path.write_text(json.dumps(document))
     told = [(each.exit_code, each.is_error, each.status) for each in of(read(path, opencode), ToolResult)]
     assert sorted(told, key=str) == [(0, False, "ok"), (4, True, "error"), (None, True, "error")]
+
+
+# --- OpenAI Agents SDK 0.24.0, Pydantic AI 2.66.0 ---------------------------------------------------------------------
+
+
+def test_openai_agents_result_in_span_and_input(tmp_path):
+    """What a function's span told is not told again by the next input; a handoff's result stands in the input alone."""
+
+    def call(name):
+        return {"id": name, "type": "function", "function": {"name": name, "arguments": "{}"}}
+
+    def span(number, kind, **own):
+        at = f"2026-01-02T03:04:{number:02}+00:00"
+        told = {"object": "trace.span", "id": f"span_{number}", "trace_id": "t", "started_at": at, "ended_at": at}
+        return told | {"span_data": {"type": kind, **own}}
+
+    asked = {"role": "user", "content": "Dig"}
+    said = {"role": "assistant", "content": None, "tool_calls": [call("dig"), call("transfer")]}
+    given = [{"role": "tool", "tool_call_id": each, "content": each} for each in ("dig", "transfer")]
+    path = lines(
+        tmp_path,
+        {"object": "trace", "id": "t", "workflow_name": "w"},
+        span(1, "generation", input=[asked], output=[said]),
+        span(2, "function", name="dig", input="{}", output="dig"),
+        span(3, "generation", input=[asked, said, *given], output=[{"role": "assistant", "content": "Done."}]),
+    )
+    assert [each.call_id for each in of(read(path, openai_agents), ToolResult)] == ["dig", "transfer"]
+
+
+def test_pydantic_ai_retried(tmp_path):
+    """A call that has to be made again went wrong."""
+    part = {
+        "part_kind": "tool-return",
+        "tool_name": "dig",
+        "tool_call_id": "c1",
+        "content": "again",
+        "outcome": "retried",
+    }
+    call = {"part_kind": "tool-call", "tool_name": "dig", "tool_call_id": "c1", "args": {}}
+    path = tmp_path / "messages.json"
+    asked = {"kind": "request", "parts": [{"part_kind": "user-prompt", "content": "Dig"}]}
+    path.write_text(json.dumps([asked, {"kind": "response", "parts": [call]}, {"kind": "request", "parts": [part]}]))
+    (result,) = of(read(path, pydantic_ai), ToolResult)
+    assert (result.is_error, result.status) == (True, "error")

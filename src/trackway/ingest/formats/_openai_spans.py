@@ -31,6 +31,7 @@ class Trace:
         self._fields: dict[str, Any] = {}
         self._seen: set[str] = set()
         self._waiting: list[AssistantToolCall] = []
+        self._answered: set[str] = set()
 
     def take(self, value: dict[str, Any], place: Place) -> Iterator[Entry]:
         """A trace or a span."""
@@ -107,9 +108,11 @@ class Trace:
         """An item of an input: each call repeats what came before it."""
         if not self._is_new(item):
             return []
-        kind = item.get("type") if isinstance(item, dict) else None
-        if isinstance(kind, str) and kind.endswith("_output"):
-            return []  # its span told it already, or will
+        answers = text_at(item, "tool_call_id") or text_at(item, "call_id")
+        if answers and (text_at(item, "role") == "tool" or (text_at(item, "type") or "").endswith("_output")):
+            if answers in self._answered:
+                return []  # its span told it already
+            self._answered.add(answers)
         return self._said(item, at, None)
 
     def _is_new(self, item: Any) -> bool:  # noqa: ANN401
@@ -135,7 +138,10 @@ class Trace:
             call = AssistantToolCall(name=name, args=args, call_id=key, at=began)
             yield call
         output = own.get("output")
-        if output is not None or error is not None:
+        if call.call_id in self._answered:
+            yield Note(topic="function", text=name, at=ended)  # the model was shown what came of it before
+        elif output is not None or error is not None:
+            self._answered.add(call.call_id)
             failed = error is not None
             yield ToolResult(
                 call_id=call.call_id, content=text_shown(output) if output is not None else _error(error) or "",

@@ -20,7 +20,9 @@ from trackway.schema.events import (
 )
 from trackway.schema.plain import text_of
 
-_OUTCOMES: Final = {"failed": "error", "error": "error", "denied": "denied", "interrupted": "interrupted"}
+_OUTCOMES: Final = {
+    "failed": "error", "retried": "error", "error": "error", "denied": "denied", "interrupted": "interrupted",
+}  # fmt: skip
 _STATE: Final = ("signature", "id", "provider_name", "provider_details")
 _TOLD: Final = frozenset(("part_kind", "timestamp", "content", "tool_name", "args", "tool_call_id"))
 _CALLS: Final = ("tool-call", "builtin-tool-call", "native-tool-call")
