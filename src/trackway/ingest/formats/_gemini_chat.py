@@ -49,7 +49,7 @@ class Chat:
         self.order: dict[str, None] = {}
         self.edits = Edits()
         self.place = Place()
-        self._said: dict[str, dict[str, Any]] = {}
+        self._said: dict[str, dict[str, int]] = {}  # by hash: a file's texts are not held
         self._answered: set[str] = set()
         self._last: dict[str, str] = {}
         self._keys = Keys()
@@ -169,14 +169,14 @@ class Chat:
         thoughts = [mapping(each) for each in listing(message.get("thoughts"))]
         pieces = [*thoughts_of(named, thoughts, at), *content_of(named, content, at)]
         if "call" in self._said[named]:
-            known = [each for each in self._said[named].values() if isinstance(each, str)]
+            known = set(self._said[named].values())
             for part, words, event, native in pieces:
-                if isinstance(event, AssistantThinking) and words in known:
+                if isinstance(event, AssistantThinking) and hash(words) in known:
                     continue  # as a part of the content now, where it was a thought by itself
                 yield from self._part(named, part, words, [event], at=at, native=native)
         else:  # what a message begins with is written at once
             first = next((found for each in thoughts if (found := at_of(each.get("timestamp")))), at)
-            self._said[named] |= {"call": "", **{part: words for part, words, _, _ in pieces}}
+            self._said[named] |= {"call": hash(""), **{part: hash(words) for part, words, _, _ in pieces}}
             left = (rest_of(message, *_MESSAGE) or {}) | {part: native for part, _, _, native in pieces if native}
             call = ModelCall(id=named, model=model, at=min(first, at) or at)
             yield self._entry(named, "call", [call, *(event for _, _, event, _ in pieces)], left or None)
@@ -188,8 +188,9 @@ class Chat:
             return
         known = "placeholder" if is_placeholder(tokens) else "provider"
         event = ModelResult(id=named, usage=tokens, usage_from=known, model=model, at=at)
-        if self._said[named].get("tokens") != tokens:
-            self._said[named]["tokens"] = tokens
+        told = hash(repr(tokens))
+        if self._said[named].get("tokens") != told:
+            self._said[named]["tokens"] = told
             yield self._entry(named, "tokens", [event])
 
     def _calls(self, named: str, message: dict[str, Any], content: Any, at: int) -> Iterator[Entry]:  # noqa: ANN401
@@ -215,8 +216,8 @@ class Chat:
         found = result_of(call, call_id, at)
         before = self._said[named].get(f"result-{call_id}")
         if before is not None:
-            if before != found.content:  # what the model sees of it from now on
-                self._said[named][f"result-{call_id}"] = found.content
+            if before != hash(found.content):  # what the model sees of it from now on
+                self._said[named][f"result-{call_id}"] = hash(found.content)
                 event = Context(op="compact", text=found.content, detail={"replaces": call_id}, at=at)
                 yield self._entry(named, f"result-{call_id}", [event])
             return
@@ -224,7 +225,7 @@ class Chat:
         events: list[Event] = [found]
         changes, contents = ([], []) if found.failed else self.edits.made(call, found)
         native = _display(call, has_contents=bool(contents))
-        self._said[named][f"result-{call_id}"] = found.content
+        self._said[named][f"result-{call_id}"] = hash(found.content)
         yield self._entry(named, f"result-{call_id}", [*events, *changes], native, contents)
 
     def _result_part(self, named: str, answer: dict[str, Any], at: int) -> Iterator[Entry]:
@@ -245,9 +246,9 @@ class Chat:
     ) -> Iterator[Entry]:  # fmt: skip
         """A part of a message: once, and again where it says something else."""
         before = self._said[named].get(part)
-        if before == said:
+        if before == hash(said):
             return
-        self._said[named][part] = said
+        self._said[named][part] = hash(said)
         if before is not None:
             events = [Context(op="rewind", detail={"replaces": named}, at=at), *events]
         yield self._entry(named, part, events, native)
