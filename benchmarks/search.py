@@ -263,9 +263,9 @@ def _table(events: int, built: Built, ours: dict[str, Quantiles], theirs: dict[s
 
     rows = (
         row("words and phrases ranked, by the index alone, p50 / p95", "index", 20),
-        row("the same, a whole answer", "ranked", 20),
-        row("the same, newest first", "newest", 20),
-        row("the same, with tool:bash error:true", "fields", 20),
+        row("the same, a whole answer", "ranked", 50),
+        row("the same, newest first", "newest", 50),
+        row("the same, with tool:bash error:true", "fields", 50),
         row("the same, with path:src/part_7/*.py", "path"),
         row("a prefix", "prefix"),
         row("a pattern that begins with *", "suffix"),
