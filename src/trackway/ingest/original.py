@@ -57,19 +57,24 @@ class Original:
         self.size = stat.st_size if size is None else size
         self.modified = stat.st_mtime_ns
         self.is_plain = True  # whether offsets are those on the disk: found out by reading it
-        self._file = (stat.st_dev, stat.st_ino)
+        self._file, self._size = (stat.st_dev, stat.st_ino), stat.st_size
         self.companions: dict[Path, Original] = {}
         self.looked_at: list[Path] = []  # files and folders beside it, there or not: what it says hangs on them
 
-    def is_as_it_was(self) -> bool:
-        """Whether it is still the file that was opened, unchanged."""
-        stat = self.path.stat()
-        return self.has_grown() and (stat.st_size, stat.st_mtime_ns) == (self.size, self.modified)
+    def opened(self) -> Iterator[Original]:
+        """It, and what was opened beside it."""
+        yield self
+        yield from self.companions.values()
 
-    def has_grown(self) -> bool:
-        """Whether it is still the file that was opened, and no shorter."""
+    def is_the_same(self) -> bool:
+        """Whether it is still the file that was opened."""
         stat = self.path.stat()
-        return (stat.st_dev, stat.st_ino) == self._file and stat.st_size >= self.size
+        return (stat.st_dev, stat.st_ino) == self._file
+
+    def is_as_it_was(self) -> bool:
+        """Whether it is, and unchanged."""
+        stat = self.path.stat()
+        return self.is_the_same() and (stat.st_size, stat.st_mtime_ns) == (self._size, self.modified)
 
     # --- bytes --------------------------------------------------------------------------------------------------
 

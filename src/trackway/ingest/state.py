@@ -16,7 +16,7 @@ from typing import Any, Final, NamedTuple
 
 from blake3 import blake3
 
-from trackway.errors import EpisodeNotFound
+from trackway.errors import EpisodeNotFound, StoreUnavailable
 from trackway.ingest.parse import KEY, key_of
 from trackway.schema import ids
 from trackway.store import system
@@ -96,30 +96,49 @@ class State:
             self._connection = self._opened()
 
     def _opened(self) -> sqlite3.Connection:
-        """The notes; what cannot be read of them is thrown away: they can be made again."""
-        with contextlib.suppress(sqlite3.DatabaseError):
-            connection = sqlite3.connect(self._path, timeout=10, isolation_level=None)
-            self._path.chmod(0o600)
+        """The notes; what is damaged or of another version is thrown away: they can be made again."""
+        try:
+            connection = self._connected()
             (version,) = connection.execute("PRAGMA user_version").fetchone()
             if version == VERSION and connection.execute("PRAGMA quick_check(1)").fetchone() == ("ok",):
                 return connection
             connection.close()
+        except sqlite3.OperationalError as error:  # the disk's trouble, not the notes'
+            raise self._unavailable(error) from error
+        except sqlite3.DatabaseError:
+            pass
         for each in (self._path, *self._path.parent.glob(f"{self._path.name}-*")):
             each.unlink(missing_ok=True)
+        try:
+            connection = self._connected()
+            connection.executescript(f"PRAGMA journal_mode=WAL;PRAGMA synchronous=NORMAL;{_TABLES}")
+        except sqlite3.Error as error:
+            raise self._unavailable(error) from error
+        return connection
+
+    def _connected(self) -> sqlite3.Connection:
         connection = sqlite3.connect(self._path, timeout=10, isolation_level=None)
         self._path.chmod(0o600)
-        connection.executescript(f"PRAGMA journal_mode=WAL;PRAGMA synchronous=NORMAL;{_TABLES}")
         return connection
+
+    def _unavailable(self, error: sqlite3.Error) -> StoreUnavailable:
+        hint = "make room on its disk" if "full" in str(error) else "see `trackway doctor`"
+        return StoreUnavailable(f"{self._path}: {error}", hint=hint, path=self._path)
+
+    def _rows(self, sql: str, *values: object) -> list[Any]:
+        try:
+            return self._connection.execute(sql, values).fetchall()
+        except sqlite3.Error as error:
+            raise self._unavailable(error) from error
 
     def file(self, path: str) -> KnownFile | None:
         """What is known of a file."""
-        row = self._connection.execute(_FILE, (path,)).fetchone()
-        return None if row is None else _known_file(row)
+        rows = self._rows(_FILE, path)
+        return _known_file(rows[0]) if rows else None
 
     def inside(self, archive: str) -> Iterator[KnownFile]:
         """What is known of the files in an archive."""
-        rows = self._connection.execute(_INSIDE, (f"{archive}!/", f"{archive}!0")).fetchall()
-        return map(_known_file, rows)
+        return map(_known_file, self._rows(_INSIDE, f"{archive}!/", f"{archive}!0"))
 
     def known(self, live: LiveStore, episode: str) -> set[int] | None:
         """The keys of the entries an episode has; None where there is no such episode."""
@@ -128,8 +147,7 @@ class State:
         except EpisodeNotFound:
             return None
         uuid = ids.to_bytes(episode)
-        row = self._connection.execute("SELECT events FROM episodes WHERE uuid = ?", (uuid,)).fetchone()
-        if row is not None and row[0] == count:
+        if self._rows("SELECT events FROM episodes WHERE uuid = ?", uuid) == [(count,)]:
             return self.noted(episode)
         keys = set(_keys_of(live, episode))
         with self._changing():
@@ -139,8 +157,7 @@ class State:
 
     def noted(self, episode: str) -> set[int]:
         """The keys that were noted of an episode, whatever the store has."""
-        rows = self._connection.execute("SELECT key FROM entries WHERE uuid = ?", (ids.to_bytes(episode),))
-        return {key for (key,) in rows}
+        return {key for (key,) in self._rows("SELECT key FROM entries WHERE uuid = ?", ids.to_bytes(episode))}
 
     def note(self, path: str, file: KnownFile, added: dict[str, tuple[set[int], int]]) -> None:
         """A file is in the store: remember it, and the keys that each episode has more, with its events by now."""

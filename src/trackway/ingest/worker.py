@@ -114,15 +114,18 @@ def read_file(job: Job) -> ReadFile:
 
 def _read(job: Job, spool: Path) -> ReadFile:
     """What the file says; it is read again where it changed meanwhile, and what is kept of it might be another."""
-    for left in reversed(range(_TIMES)):
-        original = Original(Path(os.fsdecode(job.path)), job.name)
-        source = _source(original, job.source)
-        if isinstance(source, ReadFile):
-            return source
-        found = _Reading(job, original, source, spool).read()
-        opened = (original, *original.companions.values())
-        if all(each.is_as_it_was() for each in opened) or (not left and all(each.has_grown() for each in opened)):
-            return found
+    path = Path(os.fsdecode(job.path))
+    for again in range(_TIMES):
+        with path.open("rb"):  # as long as it is open, no other file gets its number
+            original = Original(path, job.name)
+            before = Hashing.of(original.raw_blocks()) if again else None
+            source = _source(original, job.source)
+            if isinstance(source, ReadFile):
+                return source
+            found = _Reading(job, original, source, spool).read()
+            has_grown = original.is_the_same() and found.files[0].hash == before
+            if all(each.is_as_it_was() or (each is original and has_grown) for each in original.opened()):
+                return found
         spool.unlink()
     raise FileRefused(f"{job.name} changes while it is read", hint="import it when it stands still", path=job.name)
 
@@ -237,8 +240,7 @@ class _Reading:
         return file, earlier[1] if grown and earlier is not None else None
 
     def _beside(self) -> list[bytes]:
-        opened = (self._original, *self._original.companions.values())
-        return sorted({os.fsencode(path) for each in opened for path in each.looked_at})
+        return sorted({os.fsencode(path) for each in self._original.opened() for path in each.looked_at})
 
     def _told(self, files: list[OriginalFile], instead: str | None) -> ReadFile:
         size = files[0].size

@@ -114,6 +114,14 @@ class Hashing:
         self.size = 0
         self.earlier: str | None = None
 
+    @classmethod
+    def of(cls, blocks: Iterable[bytes]) -> str:
+        """The hash of these blocks."""
+        hashing = cls()
+        for _ in hashing.passing(blocks):
+            pass
+        return hashing.name
+
     def passing(self, blocks: Iterable[bytes]) -> Iterator[bytes]:
         """The same blocks."""
         for block in blocks:
