@@ -142,7 +142,7 @@ def _show(found: Found, *, utc: bool) -> None:
     if found.more:
         talk("more episodes match (--limit 0 shows all)")
     first = found.groups[0]
-    best = max(first.hits, key=lambda each: each.score)
+    best = max(first.hits, key=lambda each: (each.score, each.at))
     talk(f"trackway show {ids.short(first.episode.id)} --at {best.seq} opens the place")
 
 

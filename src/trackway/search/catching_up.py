@@ -85,12 +85,13 @@ def catch_up(
     purge_only: bool = False,
     enough: Callable[[], bool] = lambda: False,
     threads: int | None = None,
+    anew: bool = False,
 ) -> Caught | None:
     """Bring the index of a store up to what is stored; None where another process is at it for longer than we wait.
 
     What is no longer stored is purged: its words are in no file of the index afterwards. ``purge_only`` does just that.
     Once ``enough`` says so, no more is added: the next one goes on. ``threads`` of the engine's own: by default as many
-    as there are cores, two at most, where there is a lot to do.
+    as there are cores, two at most, where there is a lot to do. ``anew`` begins with an empty index.
     Safe beside recorders, importers, searches and others that catch up. Killed anywhere, the index is as of its last
     commit, and the next one goes on from there. Raises ``SearchUnavailable`` where it cannot be written.
     """
@@ -101,6 +102,8 @@ def catch_up(
         if not got:
             return None
         with engine("it cannot be written to"), Writing(place, live.key, threads) as writing:
+            if anew:
+                writing.start_over()
             catching = CatchingUp(live, writing, progress, enough)
             done = catching.purge() if purge_only else catching.do()
         if done.is_all and not purge_only:

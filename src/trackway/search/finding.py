@@ -130,23 +130,19 @@ class _Finding:
             fetched = min(fetched * 8, _MOST_FETCHED)
 
     def _raw_of_index(self, query: tantivy.Query, limit: int) -> tuple[list[_Raw], bool]:
-        if self._index is None:
-            return [], True
-        found = self._asked_of(self._index, query, limit)
-        return found, len(found) < limit
+        return ([], True) if self._index is None else self._asked_of(self._index, query, limit)
 
     def _raw_of_tail(self, query: tantivy.Query) -> list[_Raw]:
         if not len(self._tail):
             return []
-        return [each._replace(address=None) for each in self._asked_of(self._tail.searcher, query, MOST)]
+        found, _ = self._asked_of(self._tail.searcher, query, MOST)
+        return [each._replace(address=None) for each in found]
 
-    def _asked_of(self, searcher: tantivy.Searcher, query: tantivy.Query, limit: int) -> list[_Raw]:
-        import tantivy
-
-        order: dict[str, Any] = {"order_by_field": "at", "order": tantivy.Order.Desc} if self._newest else {}
+    def _asked_of(self, searcher: tantivy.Searcher, query: tantivy.Query, limit: int) -> tuple[list[_Raw], bool]:
+        """The best or newest hits, and whether they are all."""
         try:
             with engine("it cannot be read"):
-                hits = searcher.search(query, limit=limit, count=False, **order).hits
+                hits = searcher.search(query, limit=limit, count=False, **self._order()).hits
                 addresses = [address for _, address in hits]
                 columns = [searcher.fast_field_values(name, addresses) for name in ("at", "key", "seq")] if hits else []
         except SearchUnavailable as error:
@@ -154,11 +150,17 @@ class _Finding:
                 hint = "more letters in a pattern make it fit less"
                 raise QueryRefused("a pattern fits too many words", hint=hint, why=error.why) from error
             raise
-        return [
-            _Raw(float(score), int(at), int(key), int(seq), address)
+        found = [
+            _Raw(0.0 if self._newest else float(score), int(at), int(key), int(seq), address)
             for (score, address), at, key, seq in zip(hits, *columns, strict=True)
-            if key is not None and at is not None and seq is not None
+            if key is not None and at is not None and seq is not None  # else what the index says of itself
         ]
+        return found, len(hits) < limit
+
+    def _order(self) -> dict[str, Any]:
+        import tantivy
+
+        return {"order_by_field": "at", "order": tantivy.Order.Desc} if self._newest else {}
 
     def _by_episode(self, tail: list[_Raw], raw: list[_Raw]) -> dict[int, list[_Raw]]:
         """Hits by episode, the best episode first, each with its best hit first.

@@ -41,9 +41,8 @@ class Fresh:
         self.notes: list[str] = []
         self.tail = Tail()
         self.index: tantivy.Searcher | None = None
-        self._broken: str | None = None
-        if broken is not None and self.place is not None:
-            self._give_up(self.place, broken)
+        self._broken = broken
+        self._anew = broken is not None
         self.waiting = waiting = unsealed(live)  # the journals first: what is sealed meanwhile is then in the store
         state, lacks = self._opened()
         self.tail.take(live, self._wanted(waiting, state, lacks))
@@ -51,19 +50,13 @@ class Fresh:
             what = "episode is" if self.tail.left_out == 1 else "episodes are"
             self.notes.append(f"{self.tail.left_out:,} {what} not searched to the end: not indexed yet, or unreadable")
 
-    def _give_up(self, place: Place, why: str) -> None:
-        """What does not say what it is, is made anew by whoever has the lock."""
-        with contextlib.suppress(OSError):
-            place.about.unlink(missing_ok=True)
-        self._broken = self._broken or why
-
     def _opened(self) -> tuple[State, Behind]:
         """Open the index, caught up where that is worth it; what is known of it, and what it still lacks."""
         store, place = self._live.store, self.place
         if place is None:
             return State(), behind(State(), sizes(store))
         seen = mark(store)
-        index = self._readable(place)
+        index = None if self._anew else self._readable(place)
         if index is not None:
             self.index = index.searcher()
             if has_all(place, store):
@@ -82,24 +75,31 @@ class Fresh:
         try:
             return opened(place)
         except SearchUnavailable as error:
-            self._give_up(place, error.why)
+            self._broken = error.why
             return None
 
     def _caught_up(self, place: Place) -> tuple[State, Behind]:
+        is_written = self._wrote()
+        state = State()
+        self.index = None
+        if is_written or not self._anew:  # else what is there is what could not be read
+            with contextlib.suppress(SearchUnavailable):
+                index = opened(place)
+                self.index = None if index is None else index.searcher()
+                state = state if self.index is None else states.load(self.index)
+        return state, behind(state, sizes(self._live.store))
+
+    def _wrote(self) -> bool:
         try:
-            done = catch_up(self._live, progress=self._progress, patience=0)
-            if done is None:
-                self.notes.append("another process is writing the search index")
-            elif self._broken or done.rebuilt:
-                self.notes.append(f"the search index was made anew: {self._broken or done.rebuilt}")
+            done = catch_up(self._live, progress=self._progress, patience=0, anew=self._anew)
         except (SearchUnavailable, OSError) as error:
             self.notes.append(f"the search index could not be written: {getattr(error, 'why', error)}")
-        state = State()
-        with contextlib.suppress(SearchUnavailable):
-            index = opened(place)
-            self.index = None if index is None else index.searcher()
-            state = state if self.index is None else states.load(self.index)
-        return state, behind(state, sizes(self._live.store))
+            return False
+        if done is None:
+            self.notes.append("another process is writing the search index")
+        elif self._broken or done.rebuilt:
+            self.notes.append(f"the search index was made anew: {self._broken or done.rebuilt}")
+        return done is not None
 
     def _wanted(self, waiting: Collection[str], state: State, lacks: Behind) -> Iterator[Wanted]:
         """What has to be in memory: what waits in journals, then what the index lacks, the newest first."""
