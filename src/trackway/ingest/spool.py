@@ -45,7 +45,7 @@ class Mentioned(msgspec.Struct, frozen=True, kw_only=True):
     """A session that a file is about: its own name, the bytes of the file, its entries and events.
 
     In an empty one nobody has said or done anything yet. A session without a name is known by its ``beginning``: all up
-    to the first thing that came of the prompt. Before that it is empty.
+    to the first thing that followed the prompt. Before that it is empty.
     """
 
     session: str

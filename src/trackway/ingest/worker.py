@@ -29,7 +29,7 @@ from trackway.store.originals import Hashing, OriginalFile, Part, cut
 _TOLD: Final = 1000
 _TIMES: Final = 3
 _BEGUN: Final = frozenset({"assistant_text", "assistant_thinking", "assistant_tool_call", "tool_result", "episode_end"})
-"""What makes a session without a name one that can be told from others: before that there is a prompt at most."""
+"""What makes a session without a name one that can be told from others, as a second prompt does."""
 _LENGTH: Final = struct.Struct("<Q")
 NOTHING_KNOWN: Final = "is nothing known"
 
@@ -87,12 +87,15 @@ class _Session:
         self.says = False
         self.beginning = ""
         self._begun = blake3()
+        self._prompts = 0
 
     def begin(self, found: Found) -> None:
         """Take an entry for the beginning, as long as nothing has come of it."""
         if not self.beginning:
             self._begun.update(found.key.to_bytes(8, "little"))
-            if any(decode(each).kind in _BEGUN for each in found.events):
+            kinds = [decode(each).kind for each in found.events]
+            self._prompts += kinds.count("user")
+            if self._prompts > 1 or not _BEGUN.isdisjoint(kinds):
                 self.beginning = self._begun.hexdigest(16)
 
 
