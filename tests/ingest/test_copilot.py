@@ -80,7 +80,7 @@ def test_a_session(tmp_path):
     assert counted(events) == {"turns": 1, "calls": 4, "results": 4, "pairs": 4}
     found = of_kind(events, ToolResult)
     assert [(each.status, each.exit_code, each.duration_ms) for each in found] == [
-        ("ok", 3, 3000), ("ok", None, 3000), ("denied", None, 2000), ("ok", None, None),
+        ("error", 3, 3000), ("ok", None, 3000), ("denied", None, 2000), ("ok", None, None),
     ]  # fmt: skip
     assert found[0].returned == {"detailedContent": "more"}
     assert [each.agent for each in of_kind(events, AssistantToolCall)] == [None, None, None, "c9"]

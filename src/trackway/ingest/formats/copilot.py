@@ -32,6 +32,7 @@ from trackway.schema.events import (
 from trackway.schema.plain import text_of
 
 _FAMILIES: Final = ("session.", "assistant.", "tool.", "user.", "system.", "hook.", "subagent.")
+_COUNTS: Final = ("inputTokens", "outputTokens", "cacheReadTokens", "cacheWriteTokens", "reasoningTokens")
 _EXITED: Final = re.compile(r"exit(?:ed with exit)? code:? (-?\d{1,9})>?\s*\Z")
 _DENIED: Final = frozenset({"denied", "rejected"})
 
@@ -70,6 +71,8 @@ class _Events:
         self._started: Counter[str] = Counter()
         self._begun: dict[str, int] = {}
         self._told: Counter[str] = Counter()
+        self._sums: dict[str, Counter[str]] = {}
+        self._counted: set[str] = set()
         self._thought = ""
         self._replies = 0
         self.contents: list[bytes] = []
@@ -150,7 +153,7 @@ class _Events:
         for each in requests:
             events += self._requested(each, call, at, agent=agent, batch=batch)
         tokens = whole(fields.get("outputTokens"))
-        if tokens:
+        if tokens and call not in self._counted:
             self._told[model or ""] += tokens
             events += self._calls.result(call, {"outputTokens": tokens}, None, at, agent)
         return events
@@ -189,13 +192,15 @@ class _Events:
         said = text_of(result["content"]) if "content" in result else text(error.get("message"))
         code = whole(mapping(fields.get("shellExecution")).get("exitCode"))
         exited = _EXITED.search(said[-80:]) if code is None else None
+        code = int(exited[1]) if exited else code
+        is_wrong = failed or bool(code)
         denied = text(error.get("code")).lower() in _DENIED
         changes, contents = self._edits.result(call_id, ok=not failed, at=at, agent=agent)
         self.contents += contents
         self._asked[call_id] = max(self._asked[call_id] - (call_id not in self._begun), 0)
         event = ToolResult(
-            call_id=call_id, content=said, is_error=failed, exit_code=int(exited[1]) if exited else code,
-            status="denied" if denied else "error" if failed else "ok", at=at, agent=agent,
+            call_id=call_id, content=said, is_error=is_wrong, exit_code=code,
+            status="denied" if denied else "error" if is_wrong else "ok", at=at, agent=agent,
             duration_ms=elapsed(self._begun.pop(call_id, 0), at),
             returned={**(rest_of(result, "content") or {}), **({"error": error} if error else {})} or None,
         )  # fmt: skip
@@ -205,16 +210,32 @@ class _Events:
         call, model = text(fields.get("apiCallId")) or key, text(fields.get("model")) or None
         return list(self._calls.result(call, fields, None, at, agent, model=model))
 
+    def _recorded(self, fields: dict[str, Any], key: str, at: int, agent: str | None) -> list[Event]:
+        """What one call cost: newer versions say so before they say what came of it."""
+        told = mapping(fields.get("usage"))
+        call, model = text(told.get("apiCallId")) or key, text(told.get("model")) or None
+        counts = {name: count for name in _COUNTS if (count := whole(told.get(name))) is not None}
+        if not counts or call in self._counted:
+            return []
+        self._counted.add(call)
+        self._sums.setdefault(model or "", Counter()).update(counts)
+        finish = text(told.get("finishReason")) or None
+        events = list(self._calls.begin(call, model, at, agent))
+        return [*events, *self._calls.result(call, counts, finish, at, agent, model=model)]
+
     def _shutdown(self, fields: dict[str, Any], key: str, at: int, agent: str | None) -> list[Event]:
         events: list[Event] = []
         for model, metric in mapping(fields.get("modelMetrics")).items():
             usage = mapping(mapping(metric).get("usage"))
             output = whole(usage.get("outputTokens"))
-            if usage:
+            sums = self._sums.pop(model, None)
+            if sums is not None:  # told call by call: what is left is of calls nothing else tells of
+                left = {name: n - sums[name] for name in _COUNTS if (n := whole(usage.get(name)) or 0) > sums[name]}
+                events += [_summed(key, model, left, at, agent)] if left else []
+            elif usage:
                 told = self._told.pop(model, 0) + self._told.pop("", 0)
                 left = usage if output is None else {**usage, "outputTokens": max(output - told, 0)}
-                name = f"{key} {model}"
-                events.append(ModelResult(id=name, usage=left, usage_from="session", model=model, at=at, agent=agent))
+                events.append(_summed(key, model, left, at, agent))
         return events
 
     def _compacted(self, fields: dict[str, Any], _key: str, at: int, agent: str | None) -> list[Event]:
@@ -225,12 +246,18 @@ class _Events:
         return [Context(op="rewind", detail={"to": fields.get("upToEventId"), **fields}, at=at, agent=agent)]
 
 
+def _summed(key: str, model: str, usage: dict[str, Any], at: int, agent: str | None) -> Event:
+    name = f"{key} {model}"
+    return ModelResult(id=name, usage=usage, usage_from="session", model=model, at=at, agent=agent)
+
+
 _Kind = Callable[[_Events, dict[str, Any], str, int, str | None], list[Event]]
 _KINDS: Final[dict[str, _Kind]] = {
     "session.model_change": _Events._model, "system.message": _Events._system, "user.message": _Events._user,  # noqa: SLF001  its own
     "assistant.reasoning": _Events._thinking, "assistant.message": _Events._message,  # noqa: SLF001
     "tool.execution_start": _Events._start, "tool.execution_complete": _Events._complete,  # noqa: SLF001
     "assistant.usage": _Events._usage, "session.shutdown": _Events._shutdown,  # noqa: SLF001
+    "session.usage_record": _Events._recorded,  # noqa: SLF001
     "session.truncation": _Events._compacted, "session.compaction_complete": _Events._compacted,  # noqa: SLF001
     "session.snapshot_rewind": _Events._rewound, "session.context_cleared": _Events._rewound,  # noqa: SLF001
 }  # fmt: skip
@@ -238,7 +265,8 @@ _SAID: Final[dict[str, tuple[str, ...]]] = {
     "system.message": ("content",), "user.message": ("content",), "assistant.reasoning": ("content",),
     "assistant.message": ("content", "toolRequests", "reasoningText", "reasoningOpaque"),
     "tool.execution_start": ("arguments",), "tool.execution_complete": ("result", "error", "success"),
-    "assistant.usage": (), "session.shutdown": (), "session.compaction_complete": ("summaryContent",),
+    "assistant.usage": (), "session.usage_record": (), "session.shutdown": (),
+    "session.compaction_complete": ("summaryContent",),
 }  # fmt: skip
 """Per kind, the fields of ``data`` that its events have."""
 

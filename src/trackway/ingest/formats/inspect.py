@@ -19,12 +19,24 @@ from trackway.ingest.head import Head
 from trackway.ingest.making import Keys, at_of, rest_of, task_of
 from trackway.ingest.original import Original
 from trackway.ingest.source import Entry, Place, Sign, Source, Trouble
-from trackway.ingest.values import part_of, text_at, whole
+from trackway.ingest.values import listing, part_of, text_at, whole
 from trackway.schema.events import EpisodeEnd, Event, Header, Reward
 from trackway.schema.plain import text_of
 
 _NAME: Final = "inspect"
-_ABOUT: Final = ("task", "task_id", "task_version", "run_id", "eval_id", "created", "solver", "dataset", "revision")
+_ABOUT: Final = (
+    "task",
+    "task_id",
+    "task_version",
+    "run_id",
+    "eval_id",
+    "created",
+    "solver",
+    "dataset",
+    "revision",
+    "metadata",
+    "task_args",
+)
 
 
 def detect(head: Head) -> Sign | None:
@@ -98,7 +110,8 @@ def _header(log: dict[str, Any], sample: dict[str, Any], attachments: Attachment
         _NAME, task_of(text_shown(given)) or number or "sample", task_key=named or None,
         trial=whole(sample.get("epoch")), seed=whole(part_of(about, "model_generate_config").get("seed")),
         agent=text_at(about, "solver") or _solvers(part_of(log, "plan").get("steps")), model=text_at(about, "model"),
-        metadata={key: about[key] for key in _ABOUT if about.get(key) is not None} or None,
+        metadata={key: about[key] for key in _ABOUT if about.get(key) not in (None, {}, [])} or None,
+        tags=tuple(each for each in listing(about.get("tags")) if isinstance(each, str)),
     )  # fmt: skip
 
 
