@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 import trackway
+from tests.ingest.corpus import DATA, files
 from tests.ingest.samples import SAMPLES
 from trackway.errors import FileRefused
 from trackway.ingest.gathering import gathered
@@ -23,7 +24,7 @@ from trackway.ingest.parse import Found, parsed
 from trackway.ingest.sources import OURS, detect
 from trackway.store.base import Query
 
-LINES = [name for name, files in SAMPLES.items() if next(iter(files)).endswith("jsonl") and name != "atif"]
+LINES = [name for name, sample in SAMPLES.items() if next(iter(sample)).endswith("jsonl")]
 """Formats that grow by a line; those of documents grow by what stands in ``GROWN``."""
 NOTHING = ("codex_trace", "pack")
 """Samples in which nobody says anything, or that are not whole."""
@@ -221,3 +222,38 @@ def test_a_document_grows(place, name):
     place.take("once", first)
     assert place.held("a") == place.held("once")
     assert place.raw("a") >= place.raw("once")
+
+
+@pytest.mark.corpus
+@pytest.mark.timeout(120)
+def test_real_files_grow(place):
+    """So do real files, cut at three places of their second half: by then somebody has said what it is all about."""
+    rng = random.Random("cuts")
+    for i, path in enumerate(files("**/*.jsonl")):
+        body = path.read_bytes()
+        if body.count(b"\n") < 5 or len(body) > 3_000_000:
+            continue
+        name, homes = f"{i}/{path.relative_to(DATA)}", [f"{i}-grown", f"{i}-once"]
+        for cut in sorted(rng.sample(range(len(body) // 2, len(body)), 3)):
+            place.write(name, body[:cut])
+            place.take(homes[0], name)
+        place.write(name, body)
+        for home in homes:
+            place.take(home, name)
+        assert place.held(homes[0]) == place.held(homes[1]), path
+        assert place.raw(homes[0]) >= place.raw(homes[1]), path
+
+
+def test_copies_without_a_name(place):
+    """A document without a name is one episode wherever it lies, and however much of it; another trial is another."""
+    first, body = sample_in(place, "swe_agent")
+    value = json.loads(body)
+    other = copy.deepcopy(value)
+    other["trajectory"][1]["action"] = "rm hull.py"
+    place.write("again/" + first, json.dumps(_swe(value, 1)).encode())
+    place.write("trial/" + first, json.dumps(other).encode())
+    together = [
+        place.take("a", each)[0].state for each in ("again/" + first, first, "again/" + first, "trial/" + first)
+    ]
+    assert together == ["new", "grown", "unchanged", "new"]
+    assert len(place.held("a")) == 2
