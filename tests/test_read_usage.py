@@ -333,3 +333,14 @@ def test_cache_writes_told_by_their_parts_are_summed() -> None:
 
     assert found is not None
     assert (found.cache_write, found.cache_write_1h, found.total) == (25, 5, 28)
+
+
+def test_calls_of_two_agents_are_two() -> None:
+    """A provider's id that two agents' calls have is two calls; one agent's is one, told twice or not."""
+    told = [
+        ModelResult(id="1", agent=agent, usage={"input_tokens": count, "output_tokens": 1})
+        for agent, count in ((None, 10), ("a", 20), (None, 10))
+    ]
+    found = usage(told)
+
+    assert (found.calls, found.input) == (2, 30)

@@ -123,6 +123,27 @@ def test_claude_sub_agent_edits(tmp_path):
     ]
 
 
+def test_claude_old_notebook_edit(tmp_path):
+    """An edit whose result names no file is inferred from its call, but not where it was held back, or failed."""
+
+    def edited(number, **returned):
+        given = {"notebook_path": "/n.ipynb", "cell_id": "a", "new_source": "1"}
+        call = {"type": "tool_use", "id": f"toolu_{number}", "name": "NotebookEdit", "input": given}
+        block = {"type": "tool_result", "tool_use_id": f"toolu_{number}", "content": "Updated cell a with 1"}
+        told = {"new_source": "1", "cell_type": "code", "edit_mode": "replace", "cell_id": "a", **returned}
+        message = {"role": "user", "content": [block]}
+        return [
+            reply(number, f"msg_{number}", call),
+            claude(number + 1, "user", message=message, toolUseResult=told),
+        ]
+
+    path = lines(tmp_path, prompt(), *edited(2, error=""), *edited(4, staged=True), *edited(6, error="no such cell"))
+    changes = of(read(path, claude_code), FileChange)
+    assert [(each.path, each.op, each.exact, each.cause) for each in changes] == [
+        ("/n.ipynb", "modify", False, "toolu_2"),
+    ]
+
+
 def test_claude_change_of_a_sub_agent(tmp_path):
     """A file that a sub-agent may have changed was not changed from outside; one that changes later was."""
 

@@ -110,7 +110,7 @@ def _whole(whole: _Sum, sums: dict[str | None, _Sum]) -> Usage:
 
 def calls_of(events: Iterable[Event]) -> Iterable[Call]:
     """One entry per call, in the order in which they were first heard of."""
-    found: dict[str, Call] = {}
+    found: dict[tuple[str | None, str], Call] = {}
     model: str | None = None
     for event in given(events):
         if isinstance(event, EpisodeStart):
@@ -125,8 +125,9 @@ def calls_of(events: Iterable[Event]) -> Iterable[Call]:
     return found.values()
 
 
-def _named(found: dict[str, Call], event: ModelCall | ModelResult, model: str | None) -> Call:
-    call = found.setdefault(event.id, Call())
+def _named(found: dict[tuple[str | None, str], Call], event: ModelCall | ModelResult, model: str | None) -> Call:
+    """The call of an id, and of an agent: two agents' calls are two, whatever a provider calls them."""
+    call = found.setdefault((event.agent, event.id), Call())
     call.model, call.at = event.model or call.model or model, event.at
     return call
 

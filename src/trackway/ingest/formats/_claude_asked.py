@@ -1,4 +1,4 @@
-"""Edits of Claude Code of which nothing is told but that they went well: a sub-agent's results have no patch.
+"""Edits of Claude Code whose results do not tell what became of which file: those of sub-agents, of old notebooks.
 
 What was asked for is what was done then. It is inferred, never exact: nobody says what stood in the file before.
 """

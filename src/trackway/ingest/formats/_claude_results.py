@@ -36,7 +36,7 @@ def result_of(
         left["content"] = block["content"]
     result = mapping(returned)
     changes, held = _changes(result, call_id, files, made, envelope) if result and not is_error else ([], ())
-    if asked is not None and returned is None and not is_error:
+    if asked is not None and not (changes or is_error or result.get("staged") or result.get("error")):
         done = files.edited(asked, call_id, **envelope)
         made.contents.extend(done.contents)
         changes = done.events
