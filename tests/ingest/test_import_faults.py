@@ -408,7 +408,7 @@ def test_a_compressed_document_is_not_held_whole(tmp_path):
             b'{"schema_version": "ATIF-v1.4", "agent": {"name": "x"}, '
             b'"steps": [{"step_id": 1, "source": "user", "message": "'
         )
-        for _ in range(100):
+        for _ in range(200):
             file.write(b"x" * (1 << 20))
         file.write(b'"}]}')
     (tmp_path / "a.json.gz").write_bytes(body.getvalue())
