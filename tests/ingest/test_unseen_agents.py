@@ -50,6 +50,34 @@ def test_codex_calls_made_at_once(tmp_path):
     assert [each.status for each in of(events, ToolResult)] == ["error", "ok"]
 
 
+def test_codex_items_behind_their_tokens(tmp_path):
+    """A text whose item comes only behind the response's tokens is said once; the same text of a later turn again."""
+
+    def told(second, **payload):
+        return codex_line(second, "event_msg", **payload)
+
+    def item(second, role, said):
+        content = [{"type": "input_text" if role == "user" else "output_text", "text": said}]
+        return codex_line(second, "response_item", type="message", role=role, content=content)
+
+    def tokens(second, count):
+        sums = {"input_tokens": count, "output_tokens": count, "total_tokens": 2 * count}
+        return told(second, type="token_count", info={"total_token_usage": sums, "last_token_usage": sums})
+
+    def turn(second, count):
+        return [
+            item(second, "user", "Dig"),
+            told(second + 1, type="agent_message", message="Done."),
+            tokens(second + 2, count),
+            item(second + 3, "assistant", "Done."),
+        ]
+
+    meta = codex_line(1, "session_meta", id=SESSION, cwd="/", originator="codex_exec", cli_version="0.58.0")
+    events = read(lines(tmp_path, meta, *turn(2, 10), *turn(8, 30)), codex)
+    assert [each.content for each in of(events, AssistantText)] == ["Done.", "Done."]
+    assert len(of(events, ModelCall)) == 2
+
+
 # --- Gemini CLI 0.61.0 ------------------------------------------------------------------------------------------------
 
 

@@ -120,6 +120,10 @@ def _answer(thread: Thread, payload: dict[str, Any], blocks: list[Any]) -> list[
     only = blocks[0] if len(blocks) == 1 else None
     is_plain = isinstance(only, dict) and only.keys() == _PLAIN and isinstance(only["text"], str)
     texts = (only["text"],) if is_plain and only else tuple(_text(each) for each in blocks if _has_text(each))
+    is_again = thread.twins.was_told(AGENT, texts)
+    if is_again:
+        named = thread.named("".join(texts))
+        return [thread.entry("message:assistant", named, [Note(topic="message", at=thread.at)], native=payload)]
     thread.twins.item(AGENT, texts)
     entries = thread.settle()
     events = thread.model_says()

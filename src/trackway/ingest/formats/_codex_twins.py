@@ -2,6 +2,7 @@
 
 The item is what counts. An event that comes behind its item is passed by; one that comes before it is held until the
 item is there, or until something follows that the item cannot follow any more: then it is all there is, and is said.
+Some versions write a response's items behind its tokens: an item that comes after all says nothing new then.
 A file that ends in between has not said it yet: the client writes both at once, and a file may still grow.
 """
 
@@ -37,10 +38,13 @@ class Twins:
 
     def __init__(self) -> None:
         self.held: list[Held] = []
+        self._told: deque[tuple[str, str]] = deque(maxlen=_LAST)
         self._said = {kind: deque[tuple[str, ...]](maxlen=_LAST) for kind in ALL}
 
     def item(self, kind: str, texts: tuple[str, ...]) -> None:
         """An item says these texts: what an event said of them is dropped, or will be."""
+        if kind == USER:
+            self._told.clear()
         if self.held:
             left = [each for each in self.held if each.kind != kind or not _is_of(each.text, texts)]
             if len(left) < len(self.held):
@@ -58,6 +62,18 @@ class Twins:
                 return True
         return False
 
+    def was_told(self, kind: str, texts: tuple[str, ...]) -> bool:
+        """Whether events have told all of an item already, since a human spoke: they were not waited for any longer."""
+        if not texts or not self._told:
+            return False
+        whole = [("".join(texts),)] if kind == AGENT else []
+        for parts in (texts, *whole):
+            if all((kind, each) in self._told for each in parts):
+                for each in parts:
+                    self._told.remove((kind, each))
+                return True
+        return False
+
     def hold(self, held: Held) -> None:
         """Wait for the item."""
         self.held.append(held)
@@ -66,6 +82,7 @@ class Twins:
         """What is held of these kinds: its items will not come."""
         taken = [each for each in self.held if each.kind in kinds]
         if taken:
+            self._told.extend((each.kind, each.text) for each in taken)
             self.held = [each for each in self.held if each.kind not in kinds]
         return taken
 
