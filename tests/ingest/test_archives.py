@@ -345,4 +345,5 @@ def test_what_an_archive_is(tmp_path):
     no = [LINES, b"", b"PK", b"BZh9", *(pack(LINES) for pack in PACKERS.values()), bytes(2048)]
     no += [zip_of(("header.json", b"{}"), ("samples/1_epoch_1.json", b"{}"))]
     no += [zip_of(("_journal/start.json", b"{}"), ("samples/1_epoch_1.json", b"{}"))]
+    no += [gzip.compress(zip_of(("a", LINES)))]
     assert not any(is_archive(head_of(tmp_path, each)) for each in no)

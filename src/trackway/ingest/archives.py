@@ -99,13 +99,22 @@ class _Measured:
 def is_archive(head: Head) -> bool:
     """Whether a file is an archive of files: a zip that is no format of its own, or a tar, compressed or not."""
     if head.body.startswith(STARTS):
-        return not _is_eval(head.members)
+        return _is_stored(head) and not _is_eval(head.members)
     if is_tar(head.body):
         return True
     if head.path is None or not head.body.startswith(PACKED):
         return False
     with contextlib.suppress(*_BROKEN), head.path.open("rb") as file:
         return is_tar(unpacking(file).read(BLOCK))
+    return False
+
+
+def _is_stored(head: Head) -> bool:
+    """Whether the file itself begins so, and not what it is when it is uncompressed."""
+    if head.path is None:
+        return True
+    with contextlib.suppress(OSError), head.path.open("rb") as file:
+        return file.read(4) == head.body[:4]
     return False
 
 
