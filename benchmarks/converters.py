@@ -1,7 +1,7 @@
-"""`python -m benchmarks.converters NAME FILE SOURCE`: what another program makes of a session, in its own environment.
+"""`python -m benchmarks.converters NAME SOURCE LOOK FILE …`: what another program makes of sessions, in its own Python.
 
-It imports this package and the standard library only, reads the file on one core, and answers in JSON: seconds, peak
-memory, and how much of what was in the file is in what it made.
+It imports this package and the standard library only, reads the files on one core, and answers in JSON: seconds, peak
+memory, the files it failed on, and with ``look`` how much of what was in the first is in what it made.
 """
 
 import json
@@ -94,18 +94,25 @@ def tokens_of(made: Any) -> int | None:
 def main() -> None:
     """Convert once, and answer."""
     answer = answer_alone()
-    name, path, source, look = sys.argv[1], Path(sys.argv[2]), sys.argv[3], sys.argv[4:]
+    name, source, look, *paths = sys.argv[1:]
     one_core()
-    _ACT[name](path.with_name("warm.jsonl"), CONVERTERS[name].formats[source])  # imports, which take seconds
+    act, kind, made, failed = _ACT[name], CONVERTERS[name].formats[source], None, 0
+    act(Path(paths[0]), kind)  # what it imports, which takes seconds
     before, started = memory.reset(), time.process_time()
-    made = _ACT[name](path, CONVERTERS[name].formats[source])
+    for path in paths[1:]:
+        try:
+            made = act(Path(path), kind)
+        except Exception as error:  # noqa: BLE001  it is theirs, and may be any
+            print(f"{path}: {error}", file=sys.stderr)
+            failed += 1
     found: dict[str, Any] = {
         "seconds": time.process_time() - started,
         "memory": memory.peak() - before,
+        "failed": failed,
         "version": metadata.version(CONVERTERS[name].package),
     }
-    if look:
-        found["kept"] = kept(path, json.dumps(made, default=str))
+    if look == "look":
+        found["kept"] = kept(Path(paths[1]), json.dumps(made, default=str))
         found["tokens"] = tokens_of(made)
     os.write(answer, json.dumps(found).encode())
 
