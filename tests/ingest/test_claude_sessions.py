@@ -8,7 +8,7 @@ from tests.ingest.agent_checks import lines, of_kind, only, read, sign, troubles
 from tests.ingest.claude_lines import ID, OTHER, USAGE, Log, text, use, whole
 from trackway.ingest.formats.claude_code import SOURCE
 from trackway.ingest.original import Original
-from trackway.ingest.parse import parsed
+from trackway.ingest.parse import Found, parsed
 from trackway.read.pairs import pairs
 from trackway.schema.events import AssistantText, ModelCall, Note, User
 
@@ -152,3 +152,16 @@ def test_homes(tmp_path):
         (tmp_path / each).mkdir(parents=True)
     assert SOURCE.homes(tmp_path, {}) == [tmp_path / ".claude/projects"]
     assert SOURCE.homes(tmp_path, {"CLAUDE_CONFIG_DIR": str(tmp_path / "mine")}) == [tmp_path / "mine/projects"]
+
+
+def test_a_session_cut_before_the_first_answer(tmp_path):
+    """As long as only the client's own commands were typed, nobody knows what it is about: no episode, not another."""
+    file = tmp_path / "a.jsonl"
+    line = {
+        "type": "user", "uuid": "u1", "parentUuid": None, "sessionId": "5e550000-0000-4000-8000-000000000001",
+        "timestamp": "2026-03-01T10:00:00Z", "cwd": "/work", "version": "2.1.0",
+        "message": {"role": "user", "content": "<command-name>/review</command-name>"},
+    }  # fmt: skip
+    file.write_text(json.dumps(line) + "\n")
+
+    assert not any(each.says for each in parsed(SOURCE, Original(file)) if isinstance(each, Found))

@@ -35,7 +35,8 @@ ENTRY: Final = "entry"
 """What ``native.fields`` holds of an imported entry's first event: what it is known by, and what had no home."""
 
 
-_SAYING: Final = frozenset((User, AssistantText, AssistantThinking, AssistantToolCall, ToolResult, Reflection))
+_ANSWERING: Final = frozenset((AssistantText, AssistantThinking, AssistantToolCall, ToolResult, Reflection))
+_SAYING: Final = _ANSWERING | {User}
 
 
 class Found(NamedTuple):
@@ -55,7 +56,7 @@ class Found(NamedTuple):
 class _Session:
     """One episode while its file is read."""
 
-    __slots__ = ("at", "ends", "last", "n", "turns", "writer")
+    __slots__ = ("at", "ends", "is_tentative", "last", "n", "turns", "writer")
 
     def __init__(self, writer: str) -> None:
         self.writer = writer
@@ -64,6 +65,7 @@ class _Session:
         self.turns: dict[str | None, int] = {}
         self.ends = Numbers()
         self.last: str | None = None
+        self.is_tentative = False
 
 
 def key_of(key: str) -> int:
@@ -114,7 +116,9 @@ def _found(source: Source, entry: Entry, session: _Session, key: int) -> Found:
     name = entry.key if entry.session else f"{entry.key}/{_digest(entry)}"
     events = [encode(each) for each in _placed(source, entry, session, name)]
     session.ends[key], session.last = session.n - 1, entry.key
-    says = any(type(each) in _SAYING for each in entry.events)
+    session.is_tentative = session.is_tentative or entry.is_tentative
+    saying = _ANSWERING if session.is_tentative else _SAYING
+    says = any(type(each) in saying for each in entry.events)
     return Found(entry.session, key if entry.session else key_of(name), entry.place, events, entry.contents, says)
 
 

@@ -48,7 +48,9 @@ class Entry(NamedTuple):
 
     ``session`` is the source's own name of the episode; empty for a file that is one episode and bears no name: it is
     known by its content then. ``parent`` is the key of the entry this one follows, where that is not the one before
-    it. ``contents`` are the bytes that file changes among the events name by hash.
+    it. ``contents`` are the bytes that file changes among the events name by hash. A start is
+    tentative where the file has ended before it told what the session is about: as long as no model has answered, there
+    is no episode.
     """
 
     session: str
@@ -58,6 +60,7 @@ class Entry(NamedTuple):
     parent: str | None = None
     native: Mapping[str, Any] | None = None
     contents: Sequence[bytes] = ()
+    is_tentative: bool = False
 
 
 class Trouble(NamedTuple):

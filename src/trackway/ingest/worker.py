@@ -140,10 +140,13 @@ def _source(original: Original, given: str | None) -> Source | ReadFile:
         if source is None:
             raise FileRefused(f"no source {given!r}", hint=f"one of {', '.join(each.name for each in all_sources())}")
         return source
-    found = detect(original.head())
+    head = original.head()
+    found = detect(head)
     if not found:
         said = f"{original.name} {NOTHING_KNOWN}" if original.size else f"{original.name} is empty"
         looked = "; ".join(each.looked_for for each in all_sources())
+        if head.body.startswith(b"SQLite format 3"):
+            looked = f"files, not databases (opencode: `opencode export` writes one); {looked}"
         raise FileRefused(said, hint=f"looked for {looked}", path=original.name)
     if found[0].sign.is_part:
         return ReadFile(name=original.name, part_of=found[0].source.name)

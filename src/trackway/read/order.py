@@ -10,7 +10,8 @@ from collections.abc import Iterable
 from itertools import pairwise
 
 from trackway.errors import BadSetting
-from trackway.schema.events import Event
+from trackway.schema.events import EpisodeStart, Event
+from trackway.schema.ids import is_imported
 
 
 def ordered(events: Iterable[Event]) -> list[Event]:
@@ -41,13 +42,15 @@ def given(events: Iterable[Event]) -> Iterable[Event]:
 
 
 def _by_time(events: list[Event]) -> list[Event]:
-    keyed: list[tuple[int, str, int, Event]] = []
+    keyed: list[tuple[bool, int, str, int, Event]] = []
     latest: dict[str, int] = {}
     for each in sorted(events, key=lambda event: (event.writer, event.n)):
         at = latest[each.writer] = max(each.at, latest.get(each.writer, each.at))
-        keyed.append((at, each.writer, each.n, each))
-    keyed.sort(key=lambda key: key[:3])
-    return [key[3] for key in keyed]
+        # An imported session starts with its first prompt; a client's own agents may have been at work before it.
+        is_start = type(each) is EpisodeStart and is_imported(each.writer)
+        keyed.append((not is_start, at, each.writer, each.n, each))
+    keyed.sort(key=lambda key: key[:4])
+    return [key[4] for key in keyed]
 
 
 def name_of(event: Event) -> str:

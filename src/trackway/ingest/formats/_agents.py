@@ -165,9 +165,9 @@ class Sessions:
         for session, about in self._about.items():
             left = held.get(session, [])
             if left or (left is not None and about.native):
-                yield from self._begun(session, left)
+                yield from self._begun(session, left, is_tentative=not about.task)
 
-    def _begun(self, session: str, waiting: Sequence[Entry]) -> Iterator[Entry]:
+    def _begun(self, session: str, waiting: Sequence[Entry], *, is_tentative: bool = False) -> Iterator[Entry]:
         about = self.about(session)
         header = Header(
             task=about.name or self.agent, agent=about.agent or self.agent, model=about.model,
@@ -178,5 +178,6 @@ class Sessions:
             at = next((each.at for entry in waiting[:1] for each in entry.events if each.at), about.at)
             first = [replace(each, at=at) for each in about.before.events]
             yield about.before._replace(events=first)
-        yield Entry(session, "start", [EpisodeStart(header=header, at=about.at)], place, native=about.native)
+        start = EpisodeStart(header=header, at=about.at)
+        yield Entry(session, "start", [start], place, native=about.native, is_tentative=is_tentative)
         yield from waiting
