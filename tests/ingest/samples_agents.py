@@ -255,6 +255,12 @@ def toolbench():
     })}  # fmt: skip
 
 
+def tau_few_shot():
+    """Chats as texts."""
+    said = f"user: {_TASK}\nassistant: None\ntool: Error: wet\nassistant: It floats.\nIt does.\nuser: ###STOP###"
+    return {"few_shot.jsonl": lines({"messages_display": said}, {"messages_display": said + "!"})}
+
+
 def seed_sharegpt():
     """Seed 001's lines."""
     turns = [
@@ -280,5 +286,5 @@ def pack():
 
 ALL = (
     copilot, cursor, droid, kimi, qwen, grok, hermes, openclaw, antigravity, opencode, pydantic_ai, openai_agents,
-    reflexion, toolbench, seed_sharegpt, pack,
+    reflexion, toolbench, tau_few_shot, seed_sharegpt, pack,
 )  # fmt: skip

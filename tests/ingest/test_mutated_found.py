@@ -4,7 +4,9 @@ import pytest
 
 from tests.ingest.samples import SAMPLES
 from tests.ingest.test_mutated import read, source_of, written
+from tests.ingest.writing import lines
 from trackway.ingest.original import Original
+from trackway.schema.events import Note
 
 
 @pytest.mark.parametrize("name", ["ß" * 300, "a\ud83dz", "..", "a/b", "", "a\0b"])
@@ -21,3 +23,12 @@ def test_a_call_in_another_encoding(tmp_path):
     sample = {"a.jsonl": SAMPLES["seed_sharegpt"]["traces.jsonl"].replace(b'"hull"', b'"h\x91ll"')}
     path = written(tmp_path, "a", sample)
     assert [each for events in read(path, source_of(path)) for each in events]
+
+
+@pytest.mark.parametrize("text", ["", "nobody said this", "before\nuser: this"])
+def test_a_chat_as_a_text_without_roles(tmp_path, text):
+    """What stands before the first role is noted, and is nobody's."""
+    usual = source_of(written(tmp_path, "b", SAMPLES["tau_few_shot"]))
+    path = written(tmp_path, "a", {"a.jsonl": lines({"messages_display": text})})
+    noted = [each.text for events in read(path, usual) for each in events if isinstance(each, Note)]
+    assert noted == ([text.partition("\n")[0]] if text else [])

@@ -14,7 +14,7 @@ from trackway.ingest.head import Head
 from trackway.ingest.making import rest_of, task_of
 from trackway.ingest.original import Original
 from trackway.ingest.source import Entry, Sign, Source, Trouble
-from trackway.schema.events import AssistantText, Context, Event, ToolResult, User
+from trackway.schema.events import AssistantText, Context, Event, Note, ToolResult, User
 
 _TEXT: Final = "messages_display"
 _ROLE: Final = re.compile(r"^(system|user|assistant|tool): ", re.MULTILINE)
@@ -49,9 +49,12 @@ def _episode(row: Row) -> Iterator[Entry]:
 
 
 def _messages(text: str) -> Iterator[tuple[str, str]]:
+    """Who said what; what stands before the first role is nobody's."""
     marks = list(_ROLE.finditer(text))
-    ends = [each.start() for each in marks[1:]] + [len(text) + 1]
-    for mark, end in zip(marks, ends, strict=True):
+    starts = [each.start() for each in marks] + [len(text) + 1]
+    if starts[0] and text:
+        yield "", text[: starts[0] - 1]
+    for mark, end in zip(marks, starts[1:], strict=True):
         yield mark[1], text[mark.end() : end - 1]
 
 
@@ -60,7 +63,9 @@ def _event(role: str, said: str, place: int) -> Event:
         return User(content=said, actor="simulated")
     if role == "tool":
         return ToolResult(call_id=f"call-{place}", content=said, is_error=said.startswith("Error: "))
-    return Context(op="set", system_prompt=said) if role == "system" else AssistantText(content=said)
+    if role == "assistant":
+        return AssistantText(content=said)
+    return Context(op="set", system_prompt=said) if role == "system" else Note(topic=_TEXT, text=said)
 
 
 SOURCE: Final = Source(
