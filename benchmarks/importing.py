@@ -14,7 +14,7 @@ from statistics import median
 from benchmarks import memory, sessions
 from benchmarks.converters import CONVERTERS
 from benchmarks.importing_beside import Peer, beside, kept_of
-from benchmarks.importing_measured import MB, loading, parsing, storing
+from benchmarks.importing_measured import MB, loading, parsing, storing, storing_all
 from benchmarks.measure import Options, apart, scratch, short
 from benchmarks.report import Beside, Row, Table, Target
 
@@ -35,6 +35,7 @@ def run(options: Options) -> Iterator[Table]:
             yield beside(source, source, [warm[source], made], peers, 3)
             if source in real:
                 yield beside(f"real {source}", source, [warm[source], *real[source]], peers, 3)
+        yield _cores(folder, options)
         yield kept_of(sessions.write(folder, "claude_code", 1 << 18), peers)
         yield _memory(folder, peers, options)
     if real:
@@ -59,6 +60,19 @@ def _speed(folder: Path, options: Options) -> Table:
 def _size(options: Options, megabytes: int) -> int:
     """How large a file is; a quick look takes a twentieth."""
     return megabytes * options.size(MB, MB // 20)
+
+
+def _cores(folder: Path, options: Options) -> Table:
+    """A folder of sessions, read by one process and by as many as there are cores."""
+    inside = folder / "many"
+    inside.mkdir()
+    for i in range(8):
+        sessions.write(inside, "claude_code", _size(options, 8), f"0b0a7000-0000-4000-8000-{i:012}")
+    rounds = [(apart(storing_all, inside, 0), apart(storing_all, inside, 1)) for _ in range(options.size(3, 1))]
+    every, one = (median(each[i] for each in rounds) for i in (0, 1))
+    beside_it = (Beside("one reader", f"{short(one)} MB/s", every / one),)
+    row = Row("stored", f"{short(every)} MB/s", beside_it, numbers={"every": every, "one": one})
+    return Table("a folder of 8 Claude Code sessions, by the clock, every core", (row,))
 
 
 def _memory(folder: Path, peers: list[Peer], options: Options) -> Table:

@@ -73,6 +73,23 @@ def storing(path: Path) -> Took:
         return _timed(lambda: act(home, path), path.stat().st_size)
 
 
+def storing_all(folder: Path, workers: int) -> float:
+    """A folder of files → a store, by that many readers: megabytes for each second of the clock."""
+    import trackway
+    from trackway.ingest.gathering import gathered
+    from trackway.ingest.importing import Options as How
+    from trackway.ingest.importing import import_files
+
+    files = list(gathered([folder]))
+    with scratch() as home, trackway.open_store(home=home) as live:
+        started = time.perf_counter()
+        done = list(import_files(live, files, How(workers=workers)))
+        took = time.perf_counter() - started
+    if {each.state for each in done} != {"new"}:
+        raise ValueError(f"{folder}: {done}")
+    return sum(each.size for each in done) / MB / took
+
+
 def loading(path: Path) -> Took:
     """The same bytes through ``json.loads``, a line at a time where they are lines."""
 

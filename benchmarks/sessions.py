@@ -15,6 +15,7 @@ from benchmarks.workload import Step, step
 _KINDS = 500  # different steps; after them texts repeat, and ids do not
 _TURN = 20
 _TOOL = "search"
+_SESSION = "0b0a7000-0000-4000-8000-0000000000b1"
 
 
 class Shape(NamedTuple):
@@ -33,15 +34,15 @@ def _kinds() -> list[Step]:
     return [{**each, "result": "\n".join([each["result"]] * 6)} for each in made]
 
 
-def write(path: Path, name: str, size: int) -> Path:
-    """A file of that format and at least that size."""
+def write(path: Path, name: str, size: int, session: str = _SESSION) -> Path:
+    """A file of that format and at least that size, of that session."""
     shape = SHAPES[name]
-    path = path / f"{name}-{size}.{shape.ending}"
+    path = path / f"{name}-{size}-{session}.{shape.ending}"
     with path.open("wb") as file:
         file.write(shape.before)
         separator = b""
         for piece in _pieces(shape):
-            file.write(separator + piece)
+            file.write(separator + piece.replace(_SESSION.encode(), session.encode()))
             separator = shape.between
             if file.tell() >= size:
                 break
@@ -70,8 +71,6 @@ def _head(**fields: Any) -> bytes:
 
 
 # --- logs of clients --------------------------------------------------------------------------------------------------
-
-_SESSION = "0b0a7000-0000-4000-8000-0000000000b1"
 
 
 def _claude_code(i: int, each: Step) -> list[Any]:
