@@ -51,7 +51,8 @@ def _run(asked: argparse.Namespace) -> None:
     if asked.json:
         asked.json.write_text(json.dumps({"machine": about, "tables": [each.plain() for each in tables]}, indent=1))
     if asked.doc:
-        page.write(asked.doc, PART, page.printed("\n".join(said)))
+        part = f"python -m benchmarks {' '.join(asked.areas)}" if asked.areas else PART
+        page.write(asked.doc, part, page.printed("\n".join(said)))
 
 
 def _now(started: float) -> str:
