@@ -4,9 +4,9 @@ import pytest
 
 from tests.ingest.samples import SAMPLES
 from tests.ingest.test_mutated import read, source_of, written
-from tests.ingest.writing import lines
+from tests.ingest.writing import SESSION, lines
 from trackway.ingest.original import Original
-from trackway.schema.events import Note
+from trackway.schema.events import Note, User
 
 
 @pytest.mark.parametrize("name", ["ß" * 300, "a\ud83dz", "..", "a/b", "", "a\0b"])
@@ -32,3 +32,14 @@ def test_a_chat_as_a_text_without_roles(tmp_path, text):
     path = written(tmp_path, "a", {"a.jsonl": lines({"messages_display": text})})
     noted = [each.text for events in read(path, usual) for each in events if isinstance(each, Note)]
     assert noted == ([text.partition("\n")[0]] if text else [])
+
+
+@pytest.mark.parametrize("kind", [{}, [], None, 7])
+def test_a_subtype_that_is_no_text(tmp_path, kind):
+    """A prompt of Qwen Code whose subtype is anything is a prompt."""
+    entry = {"uuid": "q-9", "parentUuid": None, "sessionId": SESSION, "type": "user", "subtype": kind,
+             "message": {"role": "user", "parts": [{"text": "Make the boat sink"}]}}  # fmt: skip
+    body = next(iter(SAMPLES["qwen"].values())) + lines(entry)
+    path = written(tmp_path, "a", {"a.jsonl": body})
+    said = [each.content for events in read(path, source_of(path)) for each in events if isinstance(each, User)]
+    assert said[-1] == "Make the boat sink"

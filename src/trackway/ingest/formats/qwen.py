@@ -128,7 +128,7 @@ class _Chat:
         agent, parts = _agent(record), listing(mapping(record.get("message")).get("parts"))
         said = [text(mapping(each).get("text")) for each in parts]
         typed = [each for each in said if each and not each.startswith(_ADDED)]
-        is_person = agent is None and record.get("subtype") not in _HARNESS
+        is_person = agent is None and text(record.get("subtype")) not in _HARNESS
         events: list[Event] = []
         if typed or len(typed) == len(parts):
             content = "\n".join(typed)
