@@ -83,12 +83,12 @@ def _lines(folder: Path) -> list[str]:
 
 def _head() -> str:
     names = ("files", 7), ("MB", 8), ("episodes", 10), ("events", 9), ("calls", 8), ("results", 9), ("paired", 8)
-    return f"{'format':<24}{''.join(f'{name:>{wide}}' for name, wide in names)}{'warnings':>10}"
+    return f"{'format':<34}{''.join(f'{name:>{wide}}' for name, wide in names)}{'warnings':>10}"
 
 
 def _line(name: str, row: Row) -> str:
     return (
-        f"{name:<24}{row.files:>7,}{row.bytes / 1e6:>8.2f}{row.episodes:>10,}{row.events:>9,}{row.calls:>8,}"
+        f"{name:<34}{row.files:>7,}{row.bytes / 1e6:>8.2f}{row.episodes:>10,}{row.events:>9,}{row.calls:>8,}"
         f"{row.results:>9,}{row.paired:>8,}{row.warnings:>10,}"
     )
 
