@@ -62,9 +62,10 @@ def test_an_unknown_area_is_misuse(bench):
 
 
 def test_what_is_printed_is_kept_in_a_page(bench, tmp_path):
-    """`--doc` puts it between two comments of the page, as it was printed."""
+    """`--doc` puts it between two comments of the page, as it was printed; areas by themselves have their own."""
     page = tmp_path / "page.md"
-    page.write_text("<!-- begin: make bench (generated) -->\n<!-- end: make bench -->", encoding="utf-8")
+    part = "python -m benchmarks kill"
+    page.write_text(f"<!-- begin: {part} (generated) -->\n<!-- end: {part} -->", encoding="utf-8")
     done = bench("kill", "--doc", page)
 
     assert done.returncode == 0, done.stderr
